@@ -1,0 +1,316 @@
+/* cyxla: run JAX functions from native code.
+ *
+ * A JAX function becomes a *program* (StableHLO and a signature, made in Python or by any other
+ * producer of StableHLO).  A *plugin* (a PJRT plugin: a shared library for the CPU, a GPU, ...)
+ * compiles a program to an *executable*, and an executable runs with no Python in sight:
+ *
+ *     cyxla_plugin *plugin;
+ *     cyxla_executable *executable;
+ *     cyxla_error error = CYXLA_ERROR_INIT;
+ *     if (cyxla_plugin_load("libpjrt.so", "cpu", NULL, 0, &plugin, &error) ||
+ *         cyxla_compile(plugin, &program, NULL, 0, &executable, &error) ||
+ *         cyxla_execute(executable, inputs, outputs, 0, &error))
+ *       fprintf(stderr, "%s\n", error.message);
+ *     cyxla_executable_destroy(executable);
+ *
+ * Objects:  plugin > executable > call.  A plugin lives as long as the process; an executable lives
+ * until it is destroyed; a call owns nothing.
+ *
+ * Errors:   every function that can fail returns a status (0: success) and takes a `cyxla_error *`
+ * as its last parameter, owned by the caller, which may be NULL.  The library never exits, aborts
+ * or prints.
+ *
+ * Threads:  each function says one of three words.  *shared*: any threads at once, on the same
+ * objects too.  *owned*: one thread at a time for one object.  *startup*: takes a lock and may load
+ * code; any thread, but not a hot path.
+ *
+ * Memory:   what a `get` function returns is borrowed and lives as long as its object.  Parameters
+ * named `out_...` are written on success only.  Sizes in bytes are called `..._size`, numbers of
+ * items `..._count`.
+ *
+ * ABI:      structs that grow start with `struct_size`, which the caller sets to sizeof; new
+ * members are added at the end, and zero in them means the old behaviour.
+ */
+#ifndef CYXLA_CYXLA_H
+#define CYXLA_CYXLA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define CYXLA_API __attribute__((visibility("default")))
+#else
+#define CYXLA_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version ---- */
+
+/* Version of the binary interface that this header declares. */
+#define CYXLA_ABI_VERSION 1
+
+/* Version of the binary interface of the library that is loaded; equal to CYXLA_ABI_VERSION where
+ * header and library belong together.  Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_abi_version(void);
+
+/* Release of the library that is loaded, such as "0.1.0".  Static string.  Threads: shared.
+ * Since 0.1. */
+CYXLA_API const char *cyxla_version(void);
+
+/* ---- errors ---- */
+
+/* Statuses: 1 to 16 have PJRT's (and Abseil's) numbers and meaning; from 100 on they are cyxla's.
+ */
+#define CYXLA_STATUS_MAP(X)                                                              \
+  X(OK, 0)                                                                               \
+  X(CANCELLED, 1)                                                                        \
+  X(UNKNOWN, 2)                                                                          \
+  X(INVALID_ARGUMENT, 3)                                                                 \
+  X(DEADLINE_EXCEEDED, 4)                                                                \
+  X(NOT_FOUND, 5)                                                                        \
+  X(ALREADY_EXISTS, 6)                                                                   \
+  X(PERMISSION_DENIED, 7)                                                                \
+  X(RESOURCE_EXHAUSTED, 8)                                                               \
+  X(FAILED_PRECONDITION, 9)                                                              \
+  X(ABORTED, 10)                                                                         \
+  X(OUT_OF_RANGE, 11)                                                                    \
+  X(UNIMPLEMENTED, 12)                                                                   \
+  X(INTERNAL, 13)                                                                        \
+  X(UNAVAILABLE, 14)                                                                     \
+  X(DATA_LOSS, 15)                                                                       \
+  X(UNAUTHENTICATED, 16)                                                                 \
+  X(PLUGIN_NOT_LOADED, 100)  /* no such file, or the dynamic linker refused it */        \
+  X(PLUGIN_INVALID, 101)     /* a library, but not a PJRT plugin that cyxla can use */   \
+  X(SIGNATURE_MISMATCH, 102) /* the executable's outputs are not those of the program */ \
+  X(INPUT_MISMATCH, 103)     /* an input's element type or number of elements is wrong */
+
+typedef enum cyxla_status {
+#define CYXLA_STATUS_ENUM(name, number) CYXLA_##name = number,
+  CYXLA_STATUS_MAP(CYXLA_STATUS_ENUM)
+#undef CYXLA_STATUS_ENUM
+} cyxla_status;
+
+/* What went wrong.  Filled only where a function fails; a message that is too long ends in "...".
+ */
+typedef struct cyxla_error {
+  size_t struct_size; /* sizeof(cyxla_error), see CYXLA_ERROR_INIT */
+  int32_t code;       /* the cyxla_status that the function returned */
+  char message[4084]; /* UTF-8, NUL-terminated */
+} cyxla_error;
+
+#define CYXLA_ERROR_INIT      \
+  {                           \
+    sizeof(cyxla_error), 0, { \
+      0                       \
+    }                         \
+  }
+
+/* Name of a status, such as "INVALID_ARGUMENT"; "UNKNOWN" for any other number.  Static string.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API const char *cyxla_status_name(int32_t status);
+
+/* ---- arrays ---- */
+
+/* Element types, with the numbers of PJRT_Buffer_Type.  A bool is one byte, 0 or 1; complex numbers
+ * are (real, imaginary) pairs. */
+typedef enum cyxla_element_type {
+  CYXLA_PRED = 1,
+  CYXLA_S8 = 2,
+  CYXLA_S16 = 3,
+  CYXLA_S32 = 4,
+  CYXLA_S64 = 5,
+  CYXLA_U8 = 6,
+  CYXLA_U16 = 7,
+  CYXLA_U32 = 8,
+  CYXLA_U64 = 9,
+  CYXLA_F16 = 10,
+  CYXLA_F32 = 11,
+  CYXLA_F64 = 12,
+  CYXLA_BF16 = 13,
+  CYXLA_C64 = 14,
+  CYXLA_C128 = 15
+} cyxla_element_type;
+
+/* Bytes of one element; 0 for a number that is no element type.  Threads: shared.  Since 0.1. */
+CYXLA_API size_t cyxla_element_size(int32_t element_type);
+
+/* Type of one input or output.  Arrays are dense and row-major. */
+typedef struct cyxla_array_type {
+  const char *name; /* path such as "params['w'][0]", used in messages; NULL: none */
+  int32_t element_type;
+  int32_t rank;
+  const int64_t *dimensions; /* `rank` of them, each >= 0; may be NULL where rank is 0 */
+} cyxla_array_type;
+
+/* One argument of a call.  `data` may have any alignment, and may be NULL where there is no
+ * element. */
+typedef struct cyxla_input {
+  const void *data;
+  int32_t type; /* element type */
+  size_t size;  /* number of elements */
+} cyxla_input;
+
+/* Memory that every engine can use in place: `size` bytes, aligned to 64.  NULL where there is
+ * none; `size` 0 gives a unique pointer.  Memory: the caller's, freed by cyxla_aligned_free.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API void *cyxla_aligned_alloc(size_t size);
+
+/* Frees memory of cyxla_aligned_alloc; NULL is fine.  Threads: shared.  Since 0.1. */
+CYXLA_API void cyxla_aligned_free(void *pointer);
+
+/* ---- options ---- */
+
+typedef enum cyxla_option_kind {
+  CYXLA_OPTION_STRING = 0,
+  CYXLA_OPTION_INT64 = 1,
+  CYXLA_OPTION_INT64_LIST = 2, /* for plugins only */
+  CYXLA_OPTION_DOUBLE = 3,     /* plugins get it as a float */
+  CYXLA_OPTION_BOOL = 4
+} cyxla_option_kind;
+
+/* A named value for a plugin or its compiler: `kind` tells which member holds.  Borrowed. */
+typedef struct cyxla_option {
+  const char *name;
+  int32_t kind;
+  int32_t list_count; /* items of int64_list */
+  union {
+    const char *string;
+    int64_t int64;
+    const int64_t *int64_list;
+    double float64;
+    int32_t boolean;
+  } value;
+} cyxla_option;
+
+/* ---- plugin ---- */
+
+typedef struct cyxla_plugin cyxla_plugin;
+
+/* Loads the PJRT plugin at `path` and creates its client.
+ *
+ * The library is opened with RTLD_LOCAL and stays loaded for the rest of the process.  A second
+ * call with the same file gives the same plugin, and must not bring options. path          file of
+ * the shared library. platform      what the client is expected to call itself, such as "cpu";
+ * NULL: anything. options       create options of the client, `option_count` of them; may be NULL
+ * where 0.  For the CPU, cyxla itself adds `cpu_device_count` = 1 and `asynchronous` = false where
+ * they are not given, so that a call stays in the thread of its caller. out_plugin    borrowed;
+ * lives as long as the process. Returns PLUGIN_NOT_LOADED, PLUGIN_INVALID (no GetPjrtApi, another
+ * major version, a missing function, another platform), FAILED_PRECONDITION (loaded before, and now
+ * with options), or the plugin's own status.  Threads: startup.  Since 0.1. */
+CYXLA_API int32_t cyxla_plugin_load(const char *path, const char *platform,
+                                    const cyxla_option *options, size_t option_count,
+                                    cyxla_plugin **out_plugin, cyxla_error *error);
+
+typedef struct cyxla_plugin_info {
+  size_t struct_size;
+  const char *path;
+  const char *platform;         /* such as "cpu" */
+  const char *platform_version; /* the plugin's own words, "" where it has none */
+  int32_t pjrt_major, pjrt_minor;
+  int32_t
+      stablehlo_current[3]; /* newest StableHLO that it reads; {0, 0, 0} where it does not say */
+  int32_t stablehlo_minimum[3];
+  int64_t xla_version; /* 0 where it does not say */
+  size_t device_count;
+  int32_t reads_in_place; /* 1: zero-copy works, since its device memory is host memory */
+} cyxla_plugin_info;
+
+/* Describes a plugin; `out_info->struct_size` must be set.  Memory: strings borrowed from the
+ * plugin. Threads: shared.  Since 0.1. */
+CYXLA_API void cyxla_plugin_get_info(const cyxla_plugin *plugin, cyxla_plugin_info *out_info);
+
+/* ---- program ---- */
+
+/* A function as StableHLO, and its signature.  Borrowed by the functions that take it. */
+typedef struct cyxla_program {
+  size_t struct_size;
+  const char *name; /* used in messages; NULL: "main" */
+  const void *code; /* portable StableHLO artifact, MLIR bytecode or MLIR text */
+  size_t code_size;
+  const cyxla_array_type *inputs;
+  size_t input_count;
+  const cyxla_array_type *outputs;
+  size_t output_count;
+} cyxla_program;
+
+/* ---- executable ---- */
+
+typedef struct cyxla_executable cyxla_executable;
+
+/* Compiles a program for the first device of `plugin`.
+ *
+ * The options that JAX sets for the CPU are set here too, and so results are JAX's; then `options`
+ * (XLA's debug options, such as xla_cpu_prefer_vector_width), `option_count` of them, are added.
+ * The entry layout is row-major whatever the module says, and inputs are never donated. Returns
+ * INVALID_ARGUMENT (a bad signature, an unknown option, StableHLO that the plugin refuses),
+ * SIGNATURE_MISMATCH, or the plugin's own status.
+ * Memory: the caller destroys `out_executable`.  Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
+                                const cyxla_option *options, size_t option_count,
+                                cyxla_executable **out_executable, cyxla_error *error);
+
+/* Loads what cyxla_executable_serialize wrote, `size` bytes at `data`.  `program` gives the
+ * signature; its code is not used.  The bytes are native code: only load what you would also run.
+ * They must come from the same plugin; others are refused where the plugin notices. Memory: the
+ * caller destroys `out_executable`; `data` is not kept.  Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
+                                               const void *data, size_t size,
+                                               cyxla_executable **out_executable,
+                                               cyxla_error *error);
+
+/* Writes an executable as bytes.  With XLA's CPU plugin this must come before the first call where
+ * the program sorts.  Memory: `*out_data` is the caller's, freed by cyxla_aligned_free.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
+                                             size_t *out_size, cyxla_error *error);
+
+typedef struct cyxla_executable_info {
+  size_t struct_size;
+  const char *name;
+  const cyxla_array_type *inputs;
+  const size_t *input_sizes; /* bytes of each input */
+  size_t input_count;
+  const cyxla_array_type *outputs;
+  const size_t *output_sizes; /* bytes of each output */
+  size_t output_count;
+  int64_t code_size;      /* bytes of machine code; -1 where the plugin does not say */
+  int64_t temp_size;      /* bytes of temporaries of one call; -1 where the plugin does not say */
+  const char *workaround; /* what cyxla did about a fault of the plugin; NULL: nothing */
+} cyxla_executable_info;
+
+/* Describes an executable; `out_info->struct_size` must be set.  Memory: everything is borrowed
+ * from the executable.  Threads: shared.  Since 0.1. */
+CYXLA_API void cyxla_executable_get_info(const cyxla_executable *executable,
+                                         cyxla_executable_info *out_info);
+
+/* Destroys an executable; NULL is fine.  No call may be running on it.  Threads: owned.  Since 0.1.
+ */
+CYXLA_API void cyxla_executable_destroy(cyxla_executable *executable);
+
+/* ---- execute ---- */
+
+/* Flag of cyxla_execute: read inputs in place where the plugin can and their address is a multiple
+ * of 64, else copy them as without the flag. */
+#define CYXLA_ZERO_COPY 1u
+
+/* Runs an executable once and waits for its results.
+ *
+ *   inputs     one for each input of the program, in order; may be NULL where there is none.
+ *   outputs    where to write each output, any alignment; NULL drops that output.  They must not
+ *              overlap each other, or an input under CYXLA_ZERO_COPY.
+ *   flags      0 or CYXLA_ZERO_COPY.
+ * Returns INPUT_MISMATCH (before anything runs), or the plugin's own status; after a failure the
+ * contents of the outputs are unspecified, and the executable may be used again.
+ * Memory: inputs and outputs may be changed or freed as soon as the call has returned.
+ * Threads: shared; calls of different threads do not wait for each other.  Since 0.1. */
+CYXLA_API int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs,
+                                void *const *outputs, uint32_t flags, cyxla_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/* Errors inside the library: the one way to report them. */
+#ifndef CYXLA_BASE_STATUS_H
+#define CYXLA_BASE_STATUS_H
+
+#include "cyxla/cyxla.h"
+
+#if defined(__GNUC__)
+#define CYXLA__PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define CYXLA__PRINTF(text, first)
+#endif
+
+/* Fills `error` (NULL is fine) and returns `status`. */
+int32_t cyxla__fail(cyxla_error *error, int32_t status, const char *format, ...)
+    CYXLA__PRINTF(3, 4);
+
+/* The same, for a lack of `size` bytes of memory. */
+int32_t cyxla__fail_memory(cyxla_error *error, size_t size);
+
+/* Returns from the calling function with the status of `call` unless it is 0. */
+#define TRY(call)                \
+  do {                           \
+    int32_t status_ = (call);    \
+    if (status_) return status_; \
+  } while (0)
+
+#endif

@@ -1,0 +1,126 @@
+#include "pjrt/plugin.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/library.h"
+#include "base/memory.h"
+#include "pjrt/client.h"
+
+/* Plugins that are loaded; guarded by the mutex, never shortened. */
+static pthread_mutex_t plugins_mutex = PTHREAD_MUTEX_INITIALIZER;
+static cyxla_plugin *plugins;
+
+static cyxla_plugin *find_plugin(const char *resolved_path) {
+  for (cyxla_plugin *plugin = plugins; plugin; plugin = plugin->next)
+    if (!strcmp(plugin->path, resolved_path)) return plugin;
+  return NULL;
+}
+
+static int32_t initialize(cyxla_plugin *plugin, cyxla_error *error) {
+  PJRT_ARGS(PJRT_Plugin_Initialize, initialize, .extension_start = NULL);
+  TRY(PJRT_CALL(&plugin->api, PJRT_Plugin_Initialize, initialize, error));
+  PJRT_ARGS(PJRT_Plugin_Attributes, attributes, .extension_start = NULL);
+  /* Plugins before attributes existed, or failing at them, have none to tell. */
+  if (!PJRT_CALL_OPTIONAL(&plugin->api, PJRT_Plugin_Attributes, attributes, NULL)) {
+    plugin->attributes = attributes.args.attributes;
+    plugin->attribute_count = attributes.args.num_attributes;
+  }
+  return CYXLA_OK;
+}
+
+static void free_plugin(cyxla_plugin *plugin) {
+  free(plugin->path);
+  free(plugin->platform);
+  free(plugin->platform_version);
+  free(plugin);
+}
+
+/* Takes over `path`.  Called with the mutex held. */
+static int32_t load(char *path, const char *platform, const cyxla_option *options,
+                    size_t option_count, cyxla_plugin **out_plugin, cyxla_error *error) {
+  cyxla_plugin *plugin = calloc(1, sizeof *plugin);
+  if (!plugin) {
+    free(path);
+    return cyxla__fail_memory(error, sizeof *plugin);
+  }
+  plugin->path = path;
+  int32_t status = cyxla__pjrt_api_open(&plugin->api, path, error);
+  if (!status) status = initialize(plugin, error);
+  if (!status) status = cyxla__pjrt_client_create(plugin, platform, options, option_count, error);
+  if (status) {
+    free_plugin(plugin);
+    return status;
+  }
+  plugin->next = plugins;
+  plugins = plugin;
+  *out_plugin = plugin;
+  return CYXLA_OK;
+}
+
+/* A plugin that is there already serves again, unless the caller expects something else of it. */
+static int32_t load_again(cyxla_plugin *plugin, const char *platform, size_t option_count,
+                          cyxla_plugin **out_plugin, cyxla_error *error) {
+  if (option_count)
+    return cyxla__fail(error, CYXLA_FAILED_PRECONDITION,
+                       "%s is loaded already: its options can't be set any more", plugin->path);
+  if (platform && strcmp(platform, plugin->platform))
+    return cyxla__fail(error, CYXLA_PLUGIN_INVALID,
+                       "%s: its platform is \"%s\", and \"%s\" was asked for", plugin->path,
+                       plugin->platform, platform);
+  *out_plugin = plugin;
+  return CYXLA_OK;
+}
+
+int32_t cyxla_plugin_load(const char *path, const char *platform, const cyxla_option *options,
+                          size_t option_count, cyxla_plugin **out_plugin, cyxla_error *error) {
+  char *resolved = cyxla__library_resolve(path, error);
+  if (!resolved) return CYXLA_PLUGIN_NOT_LOADED;
+  pthread_mutex_lock(&plugins_mutex);
+  cyxla_plugin *loaded = find_plugin(resolved);
+  int32_t status;
+  if (loaded) {
+    free(resolved);
+    status = load_again(loaded, platform, option_count, out_plugin, error);
+  } else {
+    status = load(resolved, platform, options, option_count, out_plugin, error);
+  }
+  pthread_mutex_unlock(&plugins_mutex);
+  return status;
+}
+
+static const PJRT_NamedValue *find_attribute(const cyxla_plugin *plugin, const char *name,
+                                             PJRT_NamedValue_Type type) {
+  for (size_t i = 0; i < plugin->attribute_count; ++i) {
+    const PJRT_NamedValue *value = &plugin->attributes[i];
+    if (value->type == type && value->name_size == strlen(name) &&
+        !memcmp(value->name, name, value->name_size))
+      return value;
+  }
+  return NULL;
+}
+
+static void read_version(const cyxla_plugin *plugin, const char *name, int32_t version[3]) {
+  const PJRT_NamedValue *value = find_attribute(plugin, name, PJRT_NamedValue_kInt64List);
+  for (size_t i = 0; i < 3; ++i)
+    version[i] = value && value->value_size == 3 ? (int32_t)value->int64_array_value[i] : 0;
+}
+
+void cyxla_plugin_get_info(const cyxla_plugin *plugin, cyxla_plugin_info *out_info) {
+  const PJRT_NamedValue *xla = find_attribute(plugin, "xla_version", PJRT_NamedValue_kInt64);
+  cyxla_plugin_info info = {
+      .struct_size = out_info->struct_size,
+      .path = plugin->path,
+      .platform = plugin->platform,
+      .platform_version = plugin->platform_version,
+      .pjrt_major = plugin->api.table.pjrt_api_version.major_version,
+      .pjrt_minor = plugin->api.table.pjrt_api_version.minor_version,
+      .xla_version = xla ? xla->int64_value : 0,
+      .device_count = plugin->device_count,
+      .reads_in_place = plugin->host_memory,
+  };
+  read_version(plugin, "stablehlo_current_version", info.stablehlo_current);
+  read_version(plugin, "stablehlo_minimum_version", info.stablehlo_minimum);
+  cyxla__copy_info(out_info, &info, sizeof info);
+}

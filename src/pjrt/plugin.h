@@ -1,0 +1,29 @@
+/* Plugins: one loaded library with one client, for the rest of the process. */
+#ifndef CYXLA_PJRT_PLUGIN_H
+#define CYXLA_PJRT_PLUGIN_H
+
+#include <stdbool.h>
+
+#include "pjrt/api.h"
+
+struct cyxla_plugin {
+  cyxla__pjrt_api api;
+  PJRT_Client *client;
+  PJRT_Device *device; /* the first addressable one: programs run there */
+  size_t device_count;
+  char *path; /* resolved */
+  char *platform;
+  char *platform_version;
+  const PJRT_NamedValue *attributes; /* the plugin's */
+  size_t attribute_count;
+
+  /* Its device memory is host memory: input arrays can be aliased and outputs read in place. */
+  bool host_memory;
+  /* An execution has ended, and its outputs are there, when PJRT_LoadedExecutable_Execute returns.
+   */
+  bool synchronous;
+
+  cyxla_plugin *next;
+};
+
+#endif
