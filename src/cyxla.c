@@ -55,7 +55,7 @@ static int32_t finish(cyxla_executable *executable, int32_t status,
 int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
                       const cyxla_option *options, size_t option_count,
                       cyxla_executable **out_executable, cyxla_error *error) {
-  cyxla_executable *executable;
+  cyxla_executable *executable = NULL;
   TRY(create(program, &executable, error));
   const int32_t status =
       cyxla__pjrt_compile(&executable->pjrt, plugin, &executable->signature, program->code,
@@ -66,7 +66,7 @@ int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
 int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
                                      const void *data, size_t size,
                                      cyxla_executable **out_executable, cyxla_error *error) {
-  cyxla_executable *executable;
+  cyxla_executable *executable = NULL;
   TRY(create(program, &executable, error));
   const int32_t status =
       cyxla__pjrt_deserialize(&executable->pjrt, plugin, &executable->signature, data, size, error);

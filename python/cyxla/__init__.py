@@ -1,0 +1,91 @@
+"""Run JAX functions from native code.
+
+    program = cyxla.lower(function, shapes)             # JAX to StableHLO, needs JAX
+    executable, statistics = cyxla.compile_program(program)
+    results = executable.run(arrays)                    # or from Cython and C, without the GIL
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyxla import _runtime
+from cyxla._runtime import Executable, error_info
+from cyxla.compilation import CompileStatistics, compile_program
+from cyxla.element_types import ElementType
+from cyxla.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CyxlaError,
+    StatusError,
+    UnsupportedError,
+    VersionError,
+)
+from cyxla.platforms import PluginCandidate, PluginInfo, find_plugins, initialize
+from cyxla.program import ArrayType, Program
+
+if TYPE_CHECKING:
+    from cyxla.lowering import lower
+    from cyxla.stablehlo import from_stablehlo
+
+__all__ = [
+    "ABI_VERSION",
+    "ArgumentError",
+    "ArgumentTypeError",
+    "ArrayType",
+    "CompileStatistics",
+    "CyxlaError",
+    "ElementType",
+    "Executable",
+    "PluginCandidate",
+    "PluginInfo",
+    "Program",
+    "StatusError",
+    "UnsupportedError",
+    "VersionError",
+    "check_abi",
+    "compile_program",
+    "error_info",
+    "find_plugins",
+    "from_stablehlo",
+    "get_include",
+    "initialize",
+    "lower",
+]
+
+__version__: str = _runtime.library_version()
+
+#: Version of the Cython API; it increases whenever a declaration of `cyxla/_runtime.pxd` changes.
+ABI_VERSION: int = _runtime.abi_version()
+
+
+def check_abi(version: int) -> None:
+    """Raises VersionError unless `version` is that of this cyxla.
+
+    A Cython module calls it with the `ABI_VERSION` that it was compiled with.
+    """
+    if version != ABI_VERSION:
+        raise VersionError(
+            f"a module was compiled for version {version} of cyxla's Cython API, and the installed "
+            f"cyxla {__version__} has version {ABI_VERSION}: compile the module again"
+        )
+
+
+def get_include() -> list[str]:
+    """The directory of the C header `cyxla/cyxla.h`, and that of the Cython files `cyxla/*.pxd`."""
+    package = Path(__file__).parent
+    return [str(package / "include"), str(package.parent)]
+
+
+def __getattr__(name: str) -> Any:
+    # These two need JAX, which takes most of a second to import: not before they are used.
+    if name == "lower":
+        from cyxla.lowering import lower
+
+        return lower
+    if name == "from_stablehlo":
+        from cyxla.stablehlo import from_stablehlo
+
+        return from_stablehlo
+    raise AttributeError(f"module 'cyxla' has no attribute {name!r}")

@@ -1,0 +1,551 @@
+# cython: language_level=3, freethreading_compatible=True
+"""The thin layer between Python and libcyxla: handles, `execute`, and errors as exceptions."""
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+import numpy as np
+
+from cyxla.element_types import ElementType
+from cyxla.errors import ArgumentError, ArgumentTypeError, StatusError
+
+cdef extern from "cyxla/cyxla.h" nogil:
+    enum:
+        CYXLA_ABI_VERSION
+        CYXLA_ZERO_COPY
+        CYXLA_FAILED_PRECONDITION
+        CYXLA_OPTION_STRING
+        CYXLA_OPTION_INT64
+        CYXLA_OPTION_INT64_LIST
+        CYXLA_OPTION_DOUBLE
+        CYXLA_OPTION_BOOL
+
+    ctypedef struct cyxla_error:
+        size_t struct_size
+        int32_t code
+        char message[4084]
+
+    ctypedef struct cyxla_array_type:
+        const char *name
+        int32_t element_type
+        int32_t rank
+        const int64_t *dimensions
+
+    ctypedef union option_value "":
+        const char *string
+        int64_t int64
+        const int64_t *int64_list
+        double float64
+        int32_t boolean
+
+    ctypedef struct cyxla_option:
+        const char *name
+        int32_t kind
+        int32_t list_count
+        option_value value
+
+    ctypedef struct cyxla_plugin:
+        pass
+
+    ctypedef struct cyxla_plugin_info:
+        size_t struct_size
+        const char *path
+        const char *platform
+        const char *platform_version
+        int32_t pjrt_major
+        int32_t pjrt_minor
+        int32_t stablehlo_current[3]
+        int32_t stablehlo_minimum[3]
+        int64_t xla_version
+        size_t device_count
+        int32_t reads_in_place
+
+    ctypedef struct cyxla_program:
+        size_t struct_size
+        const char *name
+        const void *code
+        size_t code_size
+        const cyxla_array_type *inputs
+        size_t input_count
+        const cyxla_array_type *outputs
+        size_t output_count
+
+    ctypedef struct cyxla_executable_info:
+        size_t struct_size
+        const size_t *output_sizes
+        int64_t code_size
+        int64_t temp_size
+        const char *workaround
+
+    int32_t cyxla_abi_version()
+    const char *cyxla_version()
+    const char *cyxla_status_name(int32_t status)
+    size_t cyxla_element_size(int32_t element_type)
+    void *cyxla_aligned_alloc(size_t size)
+    void cyxla_aligned_free(void *pointer)
+    int32_t cyxla_plugin_load(const char *path, const char *platform, const cyxla_option *options,
+                              size_t option_count, cyxla_plugin **out_plugin, cyxla_error *error)
+    void cyxla_plugin_get_info(const cyxla_plugin *plugin, cyxla_plugin_info *out_info)
+    int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
+                          const cyxla_option *options, size_t option_count,
+                          cyxla_executable **out_executable, cyxla_error *error)
+    int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
+                                         const void *data, size_t size,
+                                         cyxla_executable **out_executable, cyxla_error *error)
+    int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
+                                       size_t *out_size, cyxla_error *error)
+    void cyxla_executable_get_info(const cyxla_executable *executable,
+                                   cyxla_executable_info *out_info)
+    void cyxla_executable_destroy(cyxla_executable *executable)
+    int32_t cyxla_execute(cyxla_executable *executable, const Input *inputs, void *const *outputs,
+                          uint32_t flags, cyxla_error *error)
+
+cdef extern from "thread_errors.h" nogil:
+    cyxla_error thread_error
+    void count_error()
+    size_t counted_errors()
+
+# `run` reads an input in place from this size on; copying a smaller one costs less than a new buffer.
+cdef size_t ZERO_COPY_SIZE = 1 << 20
+
+
+# ---- errors ----
+
+cdef int check(int32_t status, const cyxla_error *error) except -1:
+    """The one place where a status becomes an exception."""
+    if status:
+        raise StatusError(status, cyxla_status_name(status).decode(),
+                          (<bytes>error.message).decode("utf-8", "replace"))
+    return 0
+
+
+cpdef tuple error_info():
+    """Failures of `execute` in this process so far, and the last one's message in this thread."""
+    return counted_errors(), (<bytes>thread_error.message).decode("utf-8", "replace")
+
+
+# ---- the Cython API ----
+
+cdef int execute(const ProgramSpec *spec, const Input *inputs, void *const *outputs,
+                 bint zero_copy) noexcept nogil:
+    cdef int32_t status
+    if spec.executable == NULL:
+        status = fail_closed()
+    else:
+        status = cyxla_execute(spec.executable, inputs, outputs,
+                               CYXLA_ZERO_COPY if zero_copy else 0, &thread_error)
+    if status == 0:
+        return 0
+    count_error()
+    return -1
+
+
+cdef int32_t fail_closed() noexcept nogil:
+    cdef const char *message = "the executable is closed"
+    cdef size_t i = 0
+    while message[i]:
+        thread_error.message[i] = message[i]
+        i += 1
+    thread_error.message[i] = 0
+    thread_error.code = CYXLA_FAILED_PRECONDITION
+    return CYXLA_FAILED_PRECONDITION
+
+
+cdef void *aligned_memory(size_t bytes) noexcept nogil:
+    return cyxla_aligned_alloc(bytes)
+
+
+cdef void free_aligned(void *pointer) noexcept nogil:
+    cyxla_aligned_free(pointer)
+
+
+cdef size_t itemsize(int32_t type) noexcept nogil:
+    return cyxla_element_size(type)
+
+
+def abi_version() -> int:
+    """Version of the declarations in `_runtime.pxd`."""
+    return ABI_VERSION
+
+
+def library_version() -> str:
+    """Version of libcyxla."""
+    return cyxla_version().decode()
+
+
+# ---- C structs made of Python values ----
+
+cdef class Options:
+    """Options for a plugin or its compiler, as C wants them."""
+    cdef cyxla_option *items
+    cdef size_t count
+    cdef list keep  # objects that own memory which `items` points to
+
+    def __cinit__(self, options):
+        self.keep = []
+        self.items = <cyxla_option *>PyMem_Calloc(len(options) + 1, sizeof(cyxla_option))
+        if self.items == NULL:
+            raise MemoryError
+        for name, value in options.items():
+            self.add(name, value)
+
+    def __dealloc__(self):
+        PyMem_Free(self.items)
+
+    cdef int add(self, name, value) except -1:
+        cdef cyxla_option *item = &self.items[self.count]
+        item.name = self.text(name, f"the name of an option, {name!r},")
+        if isinstance(value, bool):
+            item.kind = CYXLA_OPTION_BOOL
+            item.value.boolean = value
+        elif isinstance(value, int):
+            item.kind = CYXLA_OPTION_INT64
+            item.value.int64 = value
+        elif isinstance(value, float):
+            item.kind = CYXLA_OPTION_DOUBLE
+            item.value.float64 = value
+        elif isinstance(value, str):
+            item.kind = CYXLA_OPTION_STRING
+            item.value.string = self.text(value, f"option {name}")
+        elif isinstance(value, (list, tuple)):
+            item.kind = CYXLA_OPTION_INT64_LIST
+            item.list_count = len(value)
+            item.value.int64_list = self.integers(value)
+        else:
+            raise ArgumentTypeError(
+                f"option {name} must be a bool, int, float, str or list of int, not {value!r}")
+        self.count += 1
+        return 0
+
+    cdef const char *text(self, value, str role) except NULL:
+        if not isinstance(value, str) or "\0" in value:
+            raise ArgumentTypeError(f"{role} must be a str without NUL")
+        encoded = value.encode()
+        self.keep.append(encoded)
+        return encoded
+
+    cdef const int64_t *integers(self, values) except NULL:
+        cdef int64_t[::1] array = np.array([*values, 0], dtype=np.int64)
+        self.keep.append(array)
+        return &array[0]
+
+
+cdef class Signature:
+    """The signature of a Program, as C wants it."""
+    cdef cyxla_program program
+    cdef cyxla_array_type *types
+    cdef list keep
+
+    def __cinit__(self, program):
+        cdef size_t count = len(program.inputs) + len(program.outputs)
+        self.keep = []
+        self.types = <cyxla_array_type *>PyMem_Calloc(count + 1, sizeof(cyxla_array_type))
+        if self.types == NULL:
+            raise MemoryError
+        cdef size_t i = 0
+        for array_type in (*program.inputs, *program.outputs):
+            self.fill(&self.types[i], array_type)
+            i += 1
+        name = program.name.encode()
+        self.keep.append(name)
+        self.program.struct_size = sizeof(cyxla_program)
+        self.program.name = name
+        self.program.inputs = self.types
+        self.program.input_count = len(program.inputs)
+        self.program.outputs = self.types + self.program.input_count
+        self.program.output_count = len(program.outputs)
+
+    def __dealloc__(self):
+        PyMem_Free(self.types)
+
+    cdef int fill(self, cyxla_array_type *item, array_type) except -1:
+        name = array_type.name.encode()
+        cdef int64_t[::1] dimensions = np.array([*array_type.shape, 0], dtype=np.int64)
+        self.keep.append((name, dimensions))
+        item.name = name
+        item.element_type = array_type.element_type.number
+        item.rank = array_type.ndim
+        item.dimensions = &dimensions[0]
+        return 0
+
+
+# ---- plugin ----
+
+cdef class Plugin:
+    """A loaded plugin; it stays loaded for the rest of the process."""
+    cdef cyxla_plugin *plugin
+
+    def __init__(self, path: str, platform: str | None, options: dict) -> None:
+        """Loads the plugin at `path` and creates its client with `options`.
+
+        Raises StatusError.  The GIL is released meanwhile.
+        """
+        cdef Options c_options = Options(options)
+        encoded_path = path.encode()
+        encoded_platform = None if platform is None else platform.encode()
+        cdef const char *c_path = encoded_path
+        cdef const char *c_platform = NULL
+        if encoded_platform is not None:
+            c_platform = encoded_platform
+        cdef int32_t status
+        cdef cyxla_error error
+        error.struct_size = sizeof(error)
+        with nogil:
+            status = cyxla_plugin_load(c_path, c_platform, c_options.items, c_options.count,
+                                       &self.plugin, &error)
+        check(status, &error)
+
+    def info(self) -> dict:
+        """Path, platform, versions, devices: the members of cyxla_plugin_info."""
+        cdef cyxla_plugin_info info
+        info.struct_size = sizeof(info)
+        cyxla_plugin_get_info(self.plugin, &info)
+        return {
+            "path": info.path.decode("utf-8", "surrogateescape"),
+            "platform": info.platform.decode(),
+            "platform_version": info.platform_version.decode("utf-8", "replace"),
+            "pjrt_version": (info.pjrt_major, info.pjrt_minor),
+            "stablehlo_version": stablehlo_version(info.stablehlo_current),
+            "xla_version": info.xla_version,
+            "device_count": info.device_count,
+            "reads_in_place": bool(info.reads_in_place),
+        }
+
+
+cdef stablehlo_version(const int32_t *version):
+    """The version as a tuple; None where the plugin does not tell one."""
+    return (version[0], version[1], version[2]) if version[0] or version[1] else None
+
+
+# ---- executable ----
+
+cdef class Handle:
+    def __dealloc__(self):
+        cyxla_executable_destroy(self.executable)
+
+
+def compile_program(Plugin plugin, program, bytes stablehlo, options) -> Executable:
+    """Compiles `stablehlo`, which must have the signature of `program`.
+
+    Raises StatusError.  The GIL is released meanwhile.
+    """
+    cdef Signature signature = Signature(program)
+    cdef Options c_options = Options(options)
+    cdef Handle handle = Handle()
+    cdef int32_t status
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    signature.program.code = <const char *>stablehlo
+    signature.program.code_size = len(stablehlo)
+    with nogil:
+        status = cyxla_compile(plugin.plugin, &signature.program, c_options.items, c_options.count,
+                               &handle.executable, &error)
+    check(status, &error)
+    return make_executable(handle, program)
+
+
+def load_executable(Plugin plugin, program, bytes data) -> Executable:
+    """Loads what `Executable.serialize` wrote, with the signature of `program`.
+
+    The bytes are native code: load only what you would run.  Raises StatusError.  The GIL is released
+    meanwhile.
+    """
+    cdef Signature signature = Signature(program)
+    cdef Handle handle = Handle()
+    cdef const char *start = data
+    cdef size_t size = len(data)
+    cdef int32_t status
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    with nogil:
+        status = cyxla_executable_deserialize(plugin.plugin, &signature.program, start, size,
+                                              &handle.executable, &error)
+    check(status, &error)
+    return make_executable(handle, program)
+
+
+cdef Executable make_executable(Handle handle, program):
+    cdef cyxla_executable_info info = executable_info(handle)
+    cdef Executable executable = Executable.__new__(Executable)
+    executable.handle = handle
+    executable.spec.executable = handle.executable
+    executable.spec.input_count = len(program.inputs)
+    executable.spec.output_count = len(program.outputs)
+    executable.spec.output_bytes = info.output_sizes
+    executable.name = program.name
+    executable.platform = program.platform
+    executable.input_types = program.inputs
+    executable.output_types = program.outputs
+    executable.output_bytes = tuple(array_type.nbytes for array_type in program.outputs)
+    executable.workaround = None if info.workaround == NULL else info.workaround.decode()
+    return executable
+
+
+cdef cyxla_executable_info executable_info(Handle handle) except *:
+    cdef cyxla_executable_info info
+    info.struct_size = sizeof(info)
+    cyxla_executable_get_info(handle.executable, &info)
+    return info
+
+
+cdef class Executable:
+    """A compiled program, made by `cyxla.compile_program`.
+
+    Attributes:
+        name, platform: those of the program.
+        input_types, output_types: an ArrayType (name, element type, shape) for each input and output.
+        output_bytes: the size of each output in bytes.
+        workaround: what cyxla did about a known fault of the plugin, or None.
+
+    Any number of threads may run it at once.  It is freed by `close`, by the end of a `with` block, or
+    with the last reference to it; runs under way in other threads end properly.
+    """
+
+    def __init__(self):
+        raise TypeError("an Executable is made by cyxla.compile_program")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __repr__(self):
+        state = "" if self.spec.executable != NULL else ", closed"
+        return (f"<Executable {self.name} for {self.platform}: "
+                f"({', '.join(map(str, self.input_types))}) -> "
+                f"({', '.join(map(str, self.output_types))}){state}>")
+
+    def close(self):
+        """Frees the executable; nothing happens if it is closed already."""
+        self.spec.executable = NULL
+        self.spec.output_bytes = NULL
+        self.handle = None
+
+    @property
+    def closed(self):
+        """Whether the executable has been closed."""
+        return self.spec.executable == NULL
+
+    @property
+    def code_bytes(self):
+        """Bytes of machine code, None where the plugin does not tell."""
+        return size_or_none(executable_info(open_handle(self)).code_size)
+
+    @property
+    def temp_bytes(self):
+        """Bytes of temporaries during one run, None where the plugin does not tell."""
+        return size_or_none(executable_info(open_handle(self)).temp_size)
+
+    def serialize(self):
+        """The executable as bytes, for the same plugin on a machine like this one.
+
+        With XLA's CPU plugins this must come before the first run, where the program sorts.
+        """
+        cdef Handle handle = open_handle(self)
+        cdef void *data
+        cdef size_t size
+        cdef int32_t status
+        cdef cyxla_error error
+        error.struct_size = sizeof(error)
+        with nogil:
+            status = cyxla_executable_serialize(handle.executable, &data, &size, &error)
+        check(status, &error)
+        try:
+            return (<const char *>data)[:size]
+        finally:
+            cyxla_aligned_free(data)
+
+    def run(self, args):
+        """Runs once and returns the results, a list of NumPy arrays.
+
+        `args` has one array-like for each input, in order.  They are converted to the program's types
+        where NumPy's casting rule "same_kind" allows it (Python numbers: where their value fits); a
+        shape must be the input's.  The GIL is released while the program runs.
+
+        Raises ArgumentError (number of arguments, shapes, values out of range), ArgumentTypeError (casts),
+        StatusError.
+        """
+        cdef Handle handle = open_handle(self)
+        if len(args) != len(self.input_types):
+            raise ArgumentError(f"{self.name} takes {len(self.input_types)} arguments, not {len(args)}")
+        arrays = [convert(arg, array_type, self.name)
+                  for arg, array_type in zip(args, self.input_types)]
+        results = [np.empty(array_type.shape, array_type.dtype) for array_type in self.output_types]
+        run_arrays(handle, arrays, self.input_types, results)
+        return results
+
+
+cdef Handle open_handle(Executable executable):
+    """The handle, held for as long as the caller needs it: another thread may close the executable."""
+    handle = executable.handle
+    if handle is None:
+        raise ArgumentError(f"the executable {executable.name} is closed")
+    return handle
+
+
+cdef size_or_none(int64_t size):
+    return None if size < 0 else size
+
+
+cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results) except -1:
+    cdef size_t input_count = len(arrays), output_count = len(results), i
+    cdef Input *inputs = <Input *>PyMem_Calloc(input_count + 1, sizeof(Input))
+    cdef void **outputs = <void **>PyMem_Calloc(output_count + 1, sizeof(void *))
+    cdef bint zero_copy = False
+    cdef ProgramSpec spec
+    cdef int status
+    try:
+        if inputs == NULL or outputs == NULL:
+            raise MemoryError
+        for i in range(input_count):
+            inputs[i].data = <void *><size_t>arrays[i].ctypes.data
+            inputs[i].type = input_types[i].element_type.number
+            inputs[i].size = arrays[i].size
+            if <size_t>arrays[i].nbytes >= ZERO_COPY_SIZE:
+                zero_copy = True
+        for i in range(output_count):
+            outputs[i] = <void *><size_t>results[i].ctypes.data
+        spec.executable = handle.executable
+        with nogil:
+            status = execute(&spec, inputs, outputs, zero_copy)
+        if status:
+            check(thread_error.code, &thread_error)
+    finally:
+        PyMem_Free(inputs)
+        PyMem_Free(outputs)
+    return 0
+
+
+def convert(arg, array_type, function: str):
+    """`arg` as a C-contiguous array of `array_type`, without a copy where it is one already.
+
+    `function` is named in messages.
+    """
+    dtype = array_type.dtype
+    array = convert_number(arg, array_type, function) if is_number(arg) else np.asarray(arg)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ArgumentTypeError(
+            f"{function}: argument {array_type} can't be made of {array.dtype}: "
+            f"the cast from {array.dtype} to {dtype} is not of the same kind")
+    if array.shape != array_type.shape:
+        raise ArgumentError(
+            f"{function}: argument {array_type} can't be made of an array of shape {array.shape}")
+    return np.require(array, dtype, "C")
+
+
+cdef bint is_number(arg):
+    return type(arg) in (bool, int, float, complex)
+
+
+cdef convert_number(arg, array_type, function):
+    """A Python number has a kind and no size: like JAX, give it the size of where it goes."""
+    dtype = array_type.dtype
+    if not np.can_cast(np.result_type(type(arg)), dtype, "same_kind") and not (
+            type(arg) is int and dtype.kind == "u"):
+        return np.asarray(arg)  # refused by the caller, as any array is
+    try:
+        return np.array(arg, dtype)
+    except OverflowError:
+        raise ArgumentError(
+            f"{function}: argument {array_type} can't hold the value {arg}") from None

@@ -1,0 +1,231 @@
+"""Plugins: where they are, which one is the default, and the one that this process uses."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cyxla import _runtime
+from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusError
+
+__all__ = [
+    "Option",
+    "PluginCandidate",
+    "PluginInfo",
+    "default_candidate",
+    "find_plugins",
+    "initialize",
+    "loaded_plugin",
+]
+
+Option = bool | int | float | str | Sequence[int]
+
+# Packages of PyPI that hold a plugin and say nothing of it in the entry-point group: the module, its
+# platform, and the plugin's file in the module's folder.  The newest XLA comes first.
+_KNOWN_PACKAGES = (
+    ("lammps_jax_pjrt_cpu", "cpu", "pjrt_c_api_cpu_plugin.so"),
+    ("xla_plugins.xla_cpu_pjrt", "cpu", "xla_cpu_pjrt.so"),
+)
+
+_ENTRY_POINT_GROUP = "cyxla.plugins"
+
+
+@dataclass(frozen=True)
+class PluginCandidate:
+    """A plugin that is installed, and perhaps not loaded.
+
+    Attributes:
+        name: the module that brings it.
+        platform: what it is for, such as "cpu".
+        path: the shared library.
+        options: the create options that the module asks for.
+    """
+
+    name: str
+    platform: str
+    path: Path
+    options: Mapping[str, Option]
+
+
+@dataclass(frozen=True)
+class PluginInfo:
+    """A loaded plugin.
+
+    Attributes:
+        path: the shared library.
+        platform, platform_version: what its client calls itself.
+        pjrt_version: (major, minor) of its PJRT C API.
+        stablehlo_version: the newest StableHLO that it reads; None where it does not say.
+        xla_version: its attribute of that name; 0 where it has none.
+        device_count: number of devices of its client.
+        reads_in_place: whether it reads host arrays without a copy.
+    """
+
+    path: str
+    platform: str
+    platform_version: str
+    pjrt_version: tuple[int, int]
+    stablehlo_version: tuple[int, int, int] | None
+    xla_version: int
+    device_count: int
+    reads_in_place: bool
+
+
+@dataclass(frozen=True)
+class LoadedPlugin:
+    """The plugin of this process: its handle and what it says of itself."""
+
+    handle: _runtime.Plugin
+    info: PluginInfo
+
+
+_lock = threading.Lock()
+_loaded: LoadedPlugin | None = None
+
+
+def find_plugins() -> list[PluginCandidate]:
+    """Finds the plugins that are installed, in the order of preference; loads none.
+
+    First come the modules of the entry-point group `cyxla.plugins`, by name; each has `PLATFORM` (a str),
+    `CREATE_OPTIONS` (a dict) and `library_path()`.  Then come the packages that cyxla knows.
+    """
+    return [*_announced_plugins(), *_known_plugins()]
+
+
+def default_candidate(platform: str | None = None) -> PluginCandidate:
+    """The plugin that is taken for `platform`; None: for the CPU, or the first one where none is for it.
+
+    Raises:
+        CyxlaError: there is none.
+    """
+    candidates = find_plugins()
+    wanted = platform or "cpu"
+    for candidate in candidates:
+        if candidate.platform == wanted:
+            return candidate
+    if candidates and platform is None:
+        return candidates[0]
+    found = ", ".join(f"{each.name} ({each.platform})" for each in candidates) or "none"
+    hint = '; pip install "cyxla[cpu]" brings one' if wanted == "cpu" else ""
+    raise CyxlaError(f"no PJRT plugin for the platform {wanted!r} is installed (found: {found}){hint}")
+
+
+def initialize(
+    plugin: str | os.PathLike[str] | None = None,
+    options: Mapping[str, Option] | None = None,
+    *,
+    platform: str | None = None,
+) -> PluginInfo:
+    """Loads the plugin that this process uses: to be called before anything needs one, or not at all.
+
+    `initialize("cpu")` or `initialize(platform="cpu")` takes the installed plugin for that platform,
+    `initialize()` the default one, and `initialize(Path("libpjrt.so"), platform="cpu")` that file.
+    `options` are create options of the plugin's client; they win over those that the plugin's module
+    asks for.  For the CPU, cyxla sets `cpu_device_count` = 1 and `asynchronous` = False where they are
+    not given.
+
+    Raises:
+        CyxlaError: a plugin is loaded already, or none is installed.
+        StatusError: the plugin can't be loaded.
+    """
+    if isinstance(plugin, str):
+        if platform is not None:
+            raise ArgumentError(
+                f"initialize got two platforms, {plugin!r} and {platform!r}; a file is given as a Path"
+            )
+        plugin, platform = None, plugin
+    with _lock:
+        if _loaded is not None:
+            raise CyxlaError(
+                f"the plugin {_loaded.info.path} is loaded already: call initialize once, and before "
+                "anything that needs a plugin"
+            )
+        if plugin is None:
+            return _load_candidate(default_candidate(platform), options).info
+        path = Path(plugin)
+        return _load(path, platform, dict(options or {})).info
+
+
+def loaded_plugin(platform: str) -> LoadedPlugin:
+    """The plugin of this process, which must be for `platform`; the default one is loaded if none is.
+
+    Raises:
+        CyxlaError: the plugin is for another platform, or none is installed.
+        StatusError: the plugin can't be loaded.
+    """
+    with _lock:
+        loaded = _loaded or _load_candidate(default_candidate(platform), None)
+    if loaded.info.platform != platform:
+        raise CyxlaError(
+            f"the program is for the platform {platform!r}, and this process uses the plugin "
+            f"{loaded.info.path} for {loaded.info.platform!r}; one process has one plugin"
+        )
+    return loaded
+
+
+def _load_candidate(
+    candidate: PluginCandidate, options: Mapping[str, Option] | None
+) -> LoadedPlugin:
+    return _load(candidate.path, candidate.platform, {**candidate.options, **(options or {})})
+
+
+def _load(path: Path, platform: str | None, options: dict[str, Option]) -> LoadedPlugin:
+    """Loads a plugin for this process.  Called with the lock held."""
+    global _loaded
+    with _quiet_plugin():
+        handle = _runtime.Plugin(os.fspath(path), platform, options)
+    _loaded = LoadedPlugin(handle, PluginInfo(**handle.info()))
+    return _loaded
+
+
+@contextlib.contextmanager
+def _quiet_plugin() -> Iterator[None]:
+    """XLA's plugins read once, while they are loaded, how much they log; keep them to errors.
+
+    A value that the user has set stays.
+    """
+    variable = "TF_CPP_MIN_LOG_LEVEL"
+    if variable in os.environ:
+        yield
+        return
+    os.environ[variable] = "2"
+    try:
+        yield
+    finally:
+        del os.environ[variable]
+
+
+def _announced_plugins() -> Iterator[PluginCandidate]:
+    entry_points = importlib.metadata.entry_points(group=_ENTRY_POINT_GROUP)
+    for entry_point in sorted(entry_points, key=lambda each: each.name):
+        module = entry_point.load()
+        try:
+            yield PluginCandidate(
+                name=entry_point.value,
+                platform=module.PLATFORM,
+                path=Path(module.library_path()),
+                options=dict(module.CREATE_OPTIONS),
+            )
+        except AttributeError as error:
+            raise CyxlaError(
+                f"the plugin module {entry_point.value} ({_ENTRY_POINT_GROUP}) needs PLATFORM, "
+                f"CREATE_OPTIONS and library_path(): {error}"
+            ) from error
+
+
+def _known_plugins() -> Iterator[PluginCandidate]:
+    for module, platform, file in _KNOWN_PACKAGES:
+        try:
+            spec = importlib.util.find_spec(module)
+        except ModuleNotFoundError:  # the parent of a dotted name is missing
+            continue
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            path = Path(folder) / file
+            if path.is_file():
+                yield PluginCandidate(module, platform, path, {})
