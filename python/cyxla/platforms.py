@@ -113,7 +113,9 @@ def default_candidate(platform: str | None = None) -> PluginCandidate:
         return candidates[0]
     found = ", ".join(f"{each.name} ({each.platform})" for each in candidates) or "none"
     hint = '; pip install "cyxla[cpu]" brings one' if wanted == "cpu" else ""
-    raise CyxlaError(f"no PJRT plugin for the platform {wanted!r} is installed (found: {found}){hint}")
+    raise CyxlaError(
+        f"no PJRT plugin for the platform {wanted!r} is installed (found: {found}){hint}"
+    )
 
 
 def initialize(
