@@ -1,8 +1,8 @@
 """Run JAX functions from native code.
 
-    program = cyxla.lower(function, shapes)             # JAX to StableHLO, needs JAX
-    executable, statistics = cyxla.compile_program(program)
-    results = executable.run(arrays)                    # or from Cython and C, without the GIL
+program = cyxla.lower(function, shapes)             # JAX to StableHLO, needs JAX
+executable, statistics = cyxla.compile_program(program)
+results = executable.run(arrays)                    # or from Cython and C, without the GIL
 """
 
 from __future__ import annotations

@@ -53,11 +53,10 @@ def _load_elsewhere(candidate: PluginCandidate) -> PluginInfo:
     """Loads a plugin in a process of its own: a process has one plugin, and a faulty one may crash."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
-        return pool.submit(_load, candidate).result()
-
-
-def _load(candidate: PluginCandidate) -> PluginInfo:
-    return initialize(candidate.path, candidate.options, platform=candidate.platform)
+        load = pool.submit(
+            initialize, candidate.path, candidate.options, platform=candidate.platform
+        )
+        return load.result()
 
 
 if __name__ == "__main__":
