@@ -20,10 +20,11 @@ import tempfile
 import time
 from pathlib import Path
 
-import cyxla
 import jax
 import numpy as np
 from functions import FUNCTIONS
+
+import cyxla
 
 HERE = Path(__file__).resolve().parent
 KINDS = {"raw": 0, "copy": 1, "zero-copy": 2}

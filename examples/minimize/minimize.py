@@ -57,8 +57,10 @@ def main():
     print(f"lowest energy     {result['lowest']:.6f} (the known minimum is -44.326801)")
     print(f"calls             {result['calls']:,}")
     print(f"ns per call       {result['seconds'] / result['calls'] * 1e9:,.0f}")
-    print(f"ns per call, with what NLopt does between the calls   "
-          f"{result['total_seconds'] / result['calls'] * 1e9:,.0f}")
+    print(
+        f"ns per call, with what NLopt does between the calls   "
+        f"{result['total_seconds'] / result['calls'] * 1e9:,.0f}"
+    )
     assert abs(result["lowest"] + 44.326801) < 1e-5
 
 

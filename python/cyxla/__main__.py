@@ -50,7 +50,7 @@ def _describe(candidate: PluginCandidate) -> list[str]:
 
 
 def _load_elsewhere(candidate: PluginCandidate) -> PluginInfo:
-    """Loads a plugin in a process of its own: a process has one plugin, and a faulty one may crash."""
+    """Loads a plugin in a process of its own: a process has one, and a faulty one may crash."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
         load = pool.submit(

@@ -40,11 +40,11 @@ class CompileStatistics:
 def compile_program(
     program: Program, *, options: Mapping[str, Option] | None = None
 ) -> tuple[_runtime.Executable, CompileStatistics]:
-    """Compiles a program with the plugin of this process; loads the default plugin if there is none.
+    """Compiles a program with the plugin of this process, the default one if none is loaded.
 
-    For the CPU, XLA's options are those that JAX sets; `options` adds others by their names in XLA's
-    debug options, such as {"xla_cpu_prefer_vector_width": 128}.  The GIL is released while the plugin
-    compiles.
+    For the CPU, XLA's options are those that JAX sets; `options` adds others by their names in
+    XLA's debug options, such as {"xla_cpu_prefer_vector_width": 128}.  The GIL is released while
+    the plugin compiles.
 
     Raises:
         CyxlaError: no plugin for the program's platform.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cyxla import _runtime
-from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusError
+from cyxla.errors import ArgumentError, CyxlaError
 
 __all__ = [
     "Option",
@@ -26,8 +26,8 @@ __all__ = [
 
 Option = bool | int | float | str | Sequence[int]
 
-# Packages of PyPI that hold a plugin and say nothing of it in the entry-point group: the module, its
-# platform, and the plugin's file in the module's folder.  The newest XLA comes first.
+# Packages of PyPI that hold a plugin and say nothing of it in the entry-point group: the module,
+# its platform, and the plugin's file in the module's folder.  The newest XLA comes first.
 _KNOWN_PACKAGES = (
     ("lammps_jax_pjrt_cpu", "cpu", "pjrt_c_api_cpu_plugin.so"),
     ("xla_plugins.xla_cpu_pjrt", "cpu", "xla_cpu_pjrt.so"),
@@ -92,14 +92,14 @@ _loaded: LoadedPlugin | None = None
 def find_plugins() -> list[PluginCandidate]:
     """Finds the plugins that are installed, in the order of preference; loads none.
 
-    First come the modules of the entry-point group `cyxla.plugins`, by name; each has `PLATFORM` (a str),
-    `CREATE_OPTIONS` (a dict) and `library_path()`.  Then come the packages that cyxla knows.
+    First come the modules of the entry-point group `cyxla.plugins`, by name; each has `PLATFORM` (a
+    str), `CREATE_OPTIONS` (a dict) and `library_path()`.  Then come the packages that cyxla knows.
     """
     return [*_announced_plugins(), *_known_plugins()]
 
 
 def default_candidate(platform: str | None = None) -> PluginCandidate:
-    """The plugin that is taken for `platform`; None: for the CPU, or the first one where none is for it.
+    """The plugin that is taken for `platform`; None: for the CPU, else the first of all.
 
     Raises:
         CyxlaError: there is none.
@@ -124,13 +124,13 @@ def initialize(
     *,
     platform: str | None = None,
 ) -> PluginInfo:
-    """Loads the plugin that this process uses: to be called before anything needs one, or not at all.
+    """Loads the plugin that this process uses; call it before anything needs one, or never.
 
-    `initialize("cpu")` or `initialize(platform="cpu")` takes the installed plugin for that platform,
-    `initialize()` the default one, and `initialize(Path("libpjrt.so"), platform="cpu")` that file.
-    `options` are create options of the plugin's client; they win over those that the plugin's module
-    asks for.  For the CPU, cyxla sets `cpu_device_count` = 1 and `asynchronous` = False where they are
-    not given.
+    `initialize("cpu")` or `initialize(platform="cpu")` takes the installed plugin for that
+    platform, `initialize()` the default one, and `initialize(Path("libpjrt.so"), platform="cpu")`
+    that file.  `options` are create options of the plugin's client; they win over those that the
+    plugin's module asks for.  For the CPU, cyxla sets `cpu_device_count` = 1 and `asynchronous` =
+    False where they are not given.
 
     Raises:
         CyxlaError: a plugin is loaded already, or none is installed.
@@ -139,14 +139,15 @@ def initialize(
     if isinstance(plugin, str):
         if platform is not None:
             raise ArgumentError(
-                f"initialize got two platforms, {plugin!r} and {platform!r}; a file is given as a Path"
+                f"initialize got two platforms, {plugin!r} and {platform!r}; "
+                "a file is given as a Path"
             )
         plugin, platform = None, plugin
     with _lock:
         if _loaded is not None:
             raise CyxlaError(
-                f"the plugin {_loaded.info.path} is loaded already: call initialize once, and before "
-                "anything that needs a plugin"
+                f"the plugin {_loaded.info.path} is loaded already: "
+                "call initialize once, and before anything that needs a plugin"
             )
         if plugin is None:
             return _load_candidate(default_candidate(platform), options).info
@@ -155,7 +156,7 @@ def initialize(
 
 
 def loaded_plugin(platform: str) -> LoadedPlugin:
-    """The plugin of this process, which must be for `platform`; the default one is loaded if none is.
+    """The plugin of this process, which must be for `platform`; loads the default one if none is.
 
     Raises:
         CyxlaError: the plugin is for another platform, or none is installed.
