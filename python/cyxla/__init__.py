@@ -75,7 +75,10 @@ def check_abi(version: int) -> None:
 def get_include() -> list[str]:
     """The directory of the C header `cyxla/cyxla.h`, and that of the Cython files `cyxla/*.pxd`."""
     package = Path(__file__).parent
-    return [str(package / "include"), str(package.parent)]
+    headers = package / "include"
+    if not headers.is_dir():  # an editable installation: the package is where its source is
+        headers = package.parent.parent / "include"
+    return [str(headers), str(package.parent)]
 
 
 def __getattr__(name: str) -> Any:
