@@ -92,6 +92,7 @@ void cyxla_executable_get_info(const cyxla_executable *executable,
       .output_count = signature->outputs.count,
       .code_size = executable->pjrt.code_size,
       .temp_size = executable->pjrt.temp_size,
+      .workaround = executable->pjrt.mended,
   };
   cyxla__copy_info(out_info, &info, sizeof info);
 }

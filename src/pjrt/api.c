@@ -41,9 +41,16 @@ static int32_t check_version(const PJRT_Api *table, const char *path, cyxla_erro
   return CYXLA_OK;
 }
 
+static int32_t report_missing(const cyxla__pjrt_api *api, int32_t status, const char *function,
+                              cyxla_error *error) {
+  return cyxla__fail(error, status, "%s: it has no %s (its PJRT is %d.%d)", api->path, function,
+                     api->table.pjrt_api_version.major_version,
+                     api->table.pjrt_api_version.minor_version);
+}
+
 static int32_t check_slots(const cyxla__pjrt_api *api, cyxla_error *error) {
 #define CHECK_SLOT(function) \
-  if (!api->table.function) return cyxla__pjrt_unsupported(api, #function, error);
+  if (!api->table.function) return report_missing(api, CYXLA_PLUGIN_INVALID, #function, error);
   REQUIRED_SLOTS(CHECK_SLOT)
 #undef CHECK_SLOT
   return CYXLA_OK;
@@ -89,9 +96,7 @@ int32_t cyxla__pjrt_check(const cyxla__pjrt_api *api, PJRT_Error *pjrt_error, co
 
 int32_t cyxla__pjrt_unsupported(const cyxla__pjrt_api *api, const char *function,
                                 cyxla_error *error) {
-  return cyxla__fail(error, CYXLA_UNIMPLEMENTED, "%s: it has no %s (its PJRT is %d.%d)", api->path,
-                     function, api->table.pjrt_api_version.major_version,
-                     api->table.pjrt_api_version.minor_version);
+  return report_missing(api, CYXLA_UNIMPLEMENTED, function, error);
 }
 
 void cyxla__pjrt_event_destroy(const cyxla__pjrt_api *api, PJRT_Event *event) {

@@ -5,6 +5,9 @@
 
 #include "base/memory.h"
 #include "pjrt/compile_options.h"
+#include "pjrt/faults.h"
+#include "xla_cpu/container.h"
+#include "xla_cpu/elf.h"
 
 /* What JAX sets for its CPU backend, and XLA's plugins don't by themselves: with fast min and max,
  * NaN would not win in jnp.minimum and jnp.maximum. */
@@ -100,12 +103,66 @@ static int32_t adopt_or_destroy(cyxla__pjrt_executable *executable, const cyxla_
   return status;
 }
 
+static int32_t load(cyxla__pjrt_executable *executable, const cyxla_plugin *plugin,
+                    const cyxla__signature *signature, cyxla__span bytes, cyxla_error *error) {
+  PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, load, .client = plugin->client,
+            .serialized_executable = (const char *)bytes.data,
+            .serialized_executable_size = bytes.size);
+  TRY(PJRT_CALL_OPTIONAL(&plugin->api, PJRT_Executable_DeserializeAndLoad, load, error));
+  return adopt_or_destroy(executable, plugin, signature, load.args.loaded_executable, error);
+}
+
+static bool is_cpu(const cyxla_plugin *plugin) {
+  return !strcmp(plugin->platform, "cpu");
+}
+
+/* Bytes of machine code in a serialized executable; CPU plugins themselves say 0. */
+static int64_t count_code(cyxla__span bytes) {
+  cyxla__span rest, object;
+  if (!cyxla__container_open(bytes, &rest)) return -1;
+  int64_t size = 0;
+  while (cyxla__container_next_object(&rest, &object))
+    size += (int64_t)cyxla__elf_code_size(object);
+  return size;
+}
+
+/* Loads `bytes` in the place of `executable`. */
+static int32_t replace(cyxla__pjrt_executable *executable, cyxla__span bytes, cyxla_error *error) {
+  cyxla__pjrt_executable original = *executable;
+  const int32_t status = load(executable, original.plugin, original.signature, bytes, error);
+  cyxla__pjrt_executable_deinit(&original);
+  return status;
+}
+
+/* Looks into the code of a CPU executable: how much there is, and whether it has a known fault,
+ * which is mended.  On failure nothing of the executable is left. */
+static int32_t look_into(cyxla__pjrt_executable *executable, cyxla_error *error) {
+  void *data;
+  size_t size;
+  /* What can't be serialized can't be looked into. */
+  if (!is_cpu(executable->plugin) || cyxla__pjrt_serialize(executable, &data, &size, NULL))
+    return CYXLA_OK;
+  const cyxla__span bytes = {data, size};
+  const char *mended = NULL;
+  int32_t status = cyxla__faults_mend(bytes, &mended, error);
+  if (status)
+    cyxla__pjrt_executable_deinit(executable);
+  else if (mended)
+    status = replace(executable, bytes, error);
+  if (!status) {
+    if (executable->code_size <= 0) executable->code_size = count_code(bytes);
+    executable->mended = mended;
+  }
+  cyxla_aligned_free(data);
+  return status;
+}
+
 /* JAX's options for the platform, then the caller's. */
 static int32_t write_options(cyxla__proto *message, const cyxla_plugin *plugin,
                              const cyxla__signature *signature, const cyxla_option *options,
                              size_t option_count, cyxla_error *error) {
-  const bool cpu = !strcmp(plugin->platform, "cpu");
-  const size_t default_count = cpu ? sizeof jax_cpu_options / sizeof jax_cpu_options[0] : 0;
+  const size_t default_count =
+      is_cpu(plugin) ? sizeof jax_cpu_options / sizeof jax_cpu_options[0] : 0;
   cyxla_option *all = calloc(default_count + option_count + 1, sizeof *all);
   if (!all) return cyxla__fail_memory(error, option_count * sizeof *all);
   if (default_count) memcpy(all, jax_cpu_options, default_count * sizeof *all);
@@ -137,16 +194,17 @@ int32_t cyxla__pjrt_compile(cyxla__pjrt_executable *executable, const cyxla_plug
   }
   cyxla__proto_deinit(&message);
   TRY(status);
-  return adopt_or_destroy(executable, plugin, signature, loaded, error);
+  TRY(adopt_or_destroy(executable, plugin, signature, loaded, error));
+  return look_into(executable, error);
 }
 
 int32_t cyxla__pjrt_deserialize(cyxla__pjrt_executable *executable, const cyxla_plugin *plugin,
                                 const cyxla__signature *signature, const void *data, size_t size,
                                 cyxla_error *error) {
-  PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, load, .client = plugin->client,
-            .serialized_executable = data, .serialized_executable_size = size);
-  TRY(PJRT_CALL_OPTIONAL(&plugin->api, PJRT_Executable_DeserializeAndLoad, load, error));
-  return adopt_or_destroy(executable, plugin, signature, load.args.loaded_executable, error);
+  /* Read only: load hands the bytes to the plugin as constant ones. */
+  const cyxla__span bytes = {(uint8_t *)data, size};
+  TRY(load(executable, plugin, signature, bytes, error));
+  return look_into(executable, error);
 }
 
 int32_t cyxla__pjrt_serialize(const cyxla__pjrt_executable *executable, void **out_data,

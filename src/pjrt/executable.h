@@ -12,8 +12,9 @@ typedef struct cyxla__pjrt_executable {
   const cyxla__signature *signature; /* borrowed */
   PJRT_LoadedExecutable *loaded;
   PJRT_Executable *executable;
-  int64_t code_size; /* -1: not known */
-  int64_t temp_size; /* -1: not known */
+  int64_t code_size;  /* -1: not known */
+  int64_t temp_size;  /* -1: not known */
+  const char *mended; /* what was done about a fault of the plugin; NULL: nothing */
 
   /* Outputs may be copied straight from device memory: it is host memory, and the plugin confirmed
    * their types, and so their sizes. */

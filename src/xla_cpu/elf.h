@@ -1,0 +1,35 @@
+/* Looking into ELF64 relocatable objects, as LLVM writes them for XLA's CPU kernels.
+ * Layouts: System V ABI, chapters 4 and 5 (refspecs.linuxbase.org/elf/gabi4+). */
+#ifndef CYXLA_XLA_CPU_ELF_H
+#define CYXLA_XLA_CPU_ELF_H
+
+#include "base/bytes.h"
+
+typedef struct cyxla__elf_section {
+  uint32_t type;
+  bool is_code;
+  uint32_t link;
+  uint32_t info;
+  cyxla__span contents; /* points into the object */
+} cyxla__elf_section;
+
+typedef struct cyxla__elf_function {
+  uint32_t section;
+  uint64_t offset;  /* of its code in the section */
+  cyxla__span code; /* points into the object */
+} cyxla__elf_function;
+
+/* Bytes of machine code; 0 where `object` is no well-formed object. */
+uint64_t cyxla__elf_code_size(cyxla__span object);
+
+/* Finds the function `name`, local or global, that `object` defines; false where it defines none,
+ * or is no well-formed object. */
+bool cyxla__elf_find_function(cyxla__span object, const char *name,
+                              cyxla__elf_function *out_function);
+
+/* Finds the one relocation of the code of `function`, a record in `object` that starts with its
+ * 8-byte offset in the section; false where there is none or more than one. */
+bool cyxla__elf_find_relocation(cyxla__span object, const cyxla__elf_function *function,
+                                cyxla__span *out_relocation);
+
+#endif
