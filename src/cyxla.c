@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "pjrt/executable.h"
+#include "pjrt/ffi_extension.h"
 #include "signature.h"
 
 struct cyxla_executable {
@@ -57,6 +58,7 @@ int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
                       cyxla_executable **out_executable, cyxla_error *error) {
   cyxla_executable *executable = NULL;
   TRY(create(program, &executable, error));
+  cyxla__pjrt_register_targets(plugin);
   const int32_t status =
       cyxla__pjrt_compile(&executable->pjrt, plugin, &executable->signature, program->code,
                           program->code_size, options, option_count, error);
@@ -68,6 +70,7 @@ int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *
                                      cyxla_executable **out_executable, cyxla_error *error) {
   cyxla_executable *executable = NULL;
   TRY(create(program, &executable, error));
+  cyxla__pjrt_register_targets(plugin);
   const int32_t status =
       cyxla__pjrt_deserialize(&executable->pjrt, plugin, &executable->signature, data, size, error);
   return finish(executable, status, out_executable);

@@ -309,6 +309,71 @@ CYXLA_API void cyxla_executable_destroy(cyxla_executable *executable);
 CYXLA_API int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs,
                                 void *const *outputs, uint32_t flags, cyxla_error *error);
 
+/* ---- ffi ---- */
+
+/* A handler of XLA's typed FFI: what XLA_FFI_DEFINE_HANDLER of xla/ffi/api/ffi.h defines, and
+ * jaxlib's LAPACK functions are. */
+struct XLA_FFI_CallFrame;
+struct XLA_FFI_Error;
+typedef struct XLA_FFI_Error *(*cyxla_ffi_handler)(struct XLA_FFI_CallFrame *call_frame);
+
+/* A native function that programs call by name, a custom call: a handler for each stage of its
+ * life, of which only `execute` must be there. */
+typedef struct cyxla_ffi_target {
+  size_t struct_size;
+  const char *name;
+  const char *platform; /* such as "cpu" */
+  cyxla_ffi_handler instantiate;
+  cyxla_ffi_handler prepare;
+  cyxla_ffi_handler initialize;
+  cyxla_ffi_handler execute;
+  uint32_t traits; /* XLA_FFI_Handler_Traits */
+} cyxla_ffi_target;
+
+/* Registers a target for the rest of the process, with the plugins that are loaded and those that
+ * will be.  A handler that was compiled for a newer FFI than a plugin's is bridged.  The same
+ * handlers again are nothing. Returns ALREADY_EXISTS (the name is taken by other handlers),
+ * INVALID_ARGUMENT, UNIMPLEMENTED (another major version of the FFI), RESOURCE_EXHAUSTED (512
+ * targets are the most), or what the handler answers when it is asked for its version. Memory:
+ * names are copied; handlers must stay callable.  Threads: startup.  Since 0.1. */
+CYXLA_API int32_t cyxla_register_ffi_target(const cyxla_ffi_target *target, cyxla_error *error);
+
+typedef void (*cyxla_state_deleter)(void *state);
+
+/* Registers the type of a state that handlers keep between stages.
+ *   type_id    the number by which the handlers call it (the id of an XLA_FFI_TypeId); 0: it has
+ * none yet and gets one. deleter    frees a state, in any thread; NULL: nothing to do. Returns
+ * ALREADY_EXISTS (registered with another deleter).  Threads: startup.  Since 0.1. */
+CYXLA_API int32_t cyxla_register_ffi_type(int64_t *type_id, cyxla_state_deleter deleter,
+                                          cyxla_error *error);
+
+/* Number of targets that are registered.  Threads: shared.  Since 0.1. */
+CYXLA_API size_t cyxla_ffi_target_count(void);
+
+typedef enum cyxla_ffi_target_state {
+  CYXLA_FFI_NOT_SEEN = 0,   /* for another platform, or nothing was compiled since it is there */
+  CYXLA_FFI_REGISTERED = 1, /* the plugin has the handlers themselves */
+  CYXLA_FFI_BRIDGED = 2,    /* the plugin has functions of cyxla which call the handlers */
+  CYXLA_FFI_FAILED = 3      /* the plugin can't have it: see `failure` */
+} cyxla_ffi_target_state;
+
+typedef struct cyxla_ffi_target_info {
+  size_t struct_size;
+  const char *name;
+  const char *platform;
+  int32_t
+      ffi_minor; /* the version of the FFI that its handlers were compiled for is 0.`ffi_minor` */
+  int32_t has_state;
+  int32_t state;       /* with the plugin, a cyxla_ffi_target_state */
+  const char *failure; /* NULL: none */
+} cyxla_ffi_target_info;
+
+/* Describes target number `index`, and what `plugin` (NULL: none) has of it;
+ * `out_info->struct_size` must be set.  Returns OUT_OF_RANGE.  Memory: strings live as long as the
+ * process.  Threads: shared. Since 0.1. */
+CYXLA_API int32_t cyxla_ffi_target_get_info(size_t index, const cyxla_plugin *plugin,
+                                            cyxla_ffi_target_info *out_info, cyxla_error *error);
+
 #ifdef __cplusplus
 }
 #endif

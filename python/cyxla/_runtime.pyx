@@ -2,6 +2,7 @@
 """The thin layer between Python and libcyxla: handles, `execute`, and errors as exceptions."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 import numpy as np
@@ -94,6 +95,33 @@ cdef extern from "cyxla/cyxla.h" nogil:
                                          cyxla_executable **out_executable, cyxla_error *error)
     int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
                                        size_t *out_size, cyxla_error *error)
+    ctypedef void *(*cyxla_ffi_handler)(void *call_frame)
+
+    ctypedef struct cyxla_ffi_target:
+        size_t struct_size
+        const char *name
+        const char *platform
+        cyxla_ffi_handler instantiate
+        cyxla_ffi_handler prepare
+        cyxla_ffi_handler initialize
+        cyxla_ffi_handler execute
+        uint32_t traits
+
+    ctypedef struct cyxla_ffi_target_info:
+        size_t struct_size
+        const char *name
+        const char *platform
+        int32_t ffi_minor
+        int32_t has_state
+        int32_t state
+        const char *failure
+
+    int32_t cyxla_register_ffi_target(const cyxla_ffi_target *target, cyxla_error *error)
+    ctypedef void (*state_deleter "cyxla_state_deleter")(void *state)
+    int32_t cyxla_register_ffi_type(int64_t *type_id, state_deleter deleter, cyxla_error *error)
+    size_t cyxla_ffi_target_count()
+    int32_t cyxla_ffi_target_get_info(size_t index, const cyxla_plugin *plugin,
+                                      cyxla_ffi_target_info *out_info, cyxla_error *error)
     void cyxla_executable_get_info(const cyxla_executable *executable,
                                    cyxla_executable_info *out_info)
     void cyxla_executable_destroy(cyxla_executable *executable)
@@ -317,6 +345,69 @@ cdef stablehlo_version(const int32_t *version):
     return (version[0], version[1], version[2]) if version[0] or version[1] else None
 
 
+# ---- ffi ----
+
+def register_ffi_target(name: str, platform: str, handlers: dict, traits: int) -> None:
+    """Registers a target.  `handlers` gives the address of the handler of each stage, by its name.
+
+    Raises StatusError.
+    """
+    encoded_name, encoded_platform = name.encode(), platform.encode()
+    cdef cyxla_ffi_target target
+    target.struct_size = sizeof(target)
+    target.name = encoded_name
+    target.platform = encoded_platform
+    target.instantiate = <cyxla_ffi_handler><size_t>handlers.get("instantiate", 0)
+    target.prepare = <cyxla_ffi_handler><size_t>handlers.get("prepare", 0)
+    target.initialize = <cyxla_ffi_handler><size_t>handlers.get("initialize", 0)
+    target.execute = <cyxla_ffi_handler><size_t>handlers.get("execute", 0)
+    target.traits = traits
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    check(cyxla_register_ffi_target(&target, &error), &error)
+
+
+def capsule_address(capsule) -> int:
+    """The address in a PyCapsule of any name."""
+    return <size_t>PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+
+
+def register_ffi_type(type_id: int, type_info: int) -> None:
+    """Registers the type of a state: the addresses of its XLA_FFI_TypeId and XLA_FFI_TypeInfo, or 0.
+
+    Raises StatusError.
+    """
+    # XLA_FFI_TypeId is one number; XLA_FFI_TypeInfo is {struct_size, extension_start, deleter}.
+    cdef int64_t *id_address = <int64_t *><size_t>type_id
+    cdef void **info = <void **><size_t>type_info
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    cdef state_deleter deleter = NULL if info == NULL else <state_deleter>info[2]
+    check(cyxla_register_ffi_type(id_address, deleter, &error), &error)
+
+
+def ffi_targets(Plugin plugin) -> list[dict]:
+    """The targets that are registered, and what `plugin` (None: no plugin) has of them."""
+    cdef cyxla_ffi_target_info info
+    cdef cyxla_error error
+    cdef size_t index
+    error.struct_size = sizeof(error)
+    targets = []
+    for index in range(cyxla_ffi_target_count()):
+        info.struct_size = sizeof(info)
+        check(cyxla_ffi_target_get_info(index, NULL if plugin is None else plugin.plugin, &info, &error),
+              &error)
+        targets.append({
+            "name": info.name.decode(),
+            "platform": info.platform.decode(),
+            "ffi_minor": info.ffi_minor,
+            "has_state": bool(info.has_state),
+            "state": ("not seen", "registered", "bridged", "failed")[info.state],
+            "failure": None if info.failure == NULL else info.failure.decode("utf-8", "replace"),
+        })
+    return targets
+
+
 # ---- executable ----
 
 cdef class Handle:
@@ -523,8 +614,14 @@ def convert(arg, array_type, function: str):
     `function` is named in messages.
     """
     dtype = array_type.dtype
-    array = convert_number(arg, array_type, function) if is_number(arg) else np.asarray(arg)
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
+    if is_number(arg):
+        array = convert_number(arg, array_type, function)
+    else:
+        try:
+            array = np.asarray(arg)
+        except ValueError as error:  # nested lists of different lengths
+            raise ArgumentError(f"{function}: argument {array_type} is no array: {error}") from error
+    if not castable(array.dtype, dtype):
         raise ArgumentTypeError(
             f"{function}: argument {array_type} can't be made of {array.dtype}: "
             f"the cast from {array.dtype} to {dtype} is not of the same kind")
@@ -534,6 +631,11 @@ def convert(arg, array_type, function: str):
     return np.require(array, dtype, "C")
 
 
+cdef bint castable(source, target):
+    """NumPy's rule "same_kind", but for complex numbers to bfloat16, which it lets pass."""
+    return np.can_cast(source, target, "same_kind") and (source.kind != "c" or target.kind == "c")
+
+
 cdef bint is_number(arg):
     return type(arg) in (bool, int, float, complex)
 
@@ -541,7 +643,7 @@ cdef bint is_number(arg):
 cdef convert_number(arg, array_type, function):
     """A Python number has a kind and no size: like JAX, give it the size of where it goes."""
     dtype = array_type.dtype
-    if not np.can_cast(np.result_type(type(arg)), dtype, "same_kind") and not (
+    if not castable(np.result_type(type(arg)), dtype) and not (
             type(arg) is int and dtype.kind == "u"):
         return np.asarray(arg)  # refused by the caller, as any array is
     try:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cyxla import _runtime, platforms
-from cyxla.errors import ArgumentTypeError
-from cyxla.platforms import Option, PluginInfo
+from cyxla import _runtime, custom_calls, platforms
+from cyxla.errors import ArgumentTypeError, StatusError
+from cyxla.platforms import LoadedPlugin, Option, PluginInfo
 from cyxla.program import Program
 
 __all__ = ["CompileStatistics", "compile_program"]
@@ -58,7 +58,7 @@ def compile_program(
     start = time.perf_counter()
     plugin = platforms.loaded_plugin(program.platform)
     stablehlo = _readable_stablehlo(program, plugin.info)
-    executable = _runtime.compile_program(plugin.handle, program, stablehlo, dict(options or {}))
+    executable = _compile(plugin, program, stablehlo, dict(options or {}))
     statistics = CompileStatistics(
         seconds=time.perf_counter() - start,
         from_cache=False,
@@ -69,6 +69,22 @@ def compile_program(
         workaround=executable.workaround,
     )
     return executable, statistics
+
+
+def _compile(
+    plugin: LoadedPlugin, program: Program, stablehlo: bytes, options: dict[str, Option]
+) -> _runtime.Executable:
+    if not program.custom_calls:
+        return _runtime.compile_program(plugin.handle, program, stablehlo, options)
+    custom_calls.prepare(program.custom_calls, program.name)
+    try:
+        return _runtime.compile_program(plugin.handle, program, stablehlo, options)
+    except StatusError as error:
+        reason = custom_calls.explain(program.custom_calls, program.platform, plugin)
+        if not reason:
+            raise
+        message = f"{program.name}: {reason} ({error})"
+        raise StatusError(error.code, error.status, message) from error
 
 
 def _readable_stablehlo(program: Program, plugin: PluginInfo) -> bytes:

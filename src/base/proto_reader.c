@@ -28,7 +28,8 @@ static bool read_bytes(cyxla__span *message, cyxla__span *out_bytes) {
 bool cyxla__proto_next(cyxla__span *message, cyxla__field *out_field) {
   cyxla__span rest = *message;
   uint64_t tag;
-  if (!rest.size || !read_varint(&rest, &tag)) return false;
+  /* A tag has 32 bits, and no field has the number 0. */
+  if (!rest.size || !read_varint(&rest, &tag) || tag > UINT32_MAX || tag < 8) return false;
   cyxla__field field = {.number = (uint32_t)(tag >> 3), .is_bytes = (tag & 7) == WIRE_BYTES};
   bool good = false;
   switch (tag & 7) {

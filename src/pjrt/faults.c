@@ -77,7 +77,7 @@ static int32_t mend(cyxla__span object, const struct fault *fault, const char **
       !cyxla__span_contains(function.code, fault->mark, fault->mark_size))
     return CYXLA_OK;
   cyxla__span relocation;
-  if (function.code.size < BODY_SIZE || !cyxla__elf_find_relocation(object, &function, &relocation))
+  if (function.code.size < BODY_SIZE || !cyxla__elf_find_address(object, &function, &relocation))
     return fail(fault, error);
   memset(function.code.data, 0xcc, function.code.size); /* int3 */
   memcpy(function.code.data, fault->body, BODY_SIZE);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "ffi/registry.h"
 #include "pjrt/api.h"
 
 struct cyxla_plugin {
@@ -22,6 +23,16 @@ struct cyxla_plugin {
   /* An execution has ended, and its outputs are there, when PJRT_LoadedExecutable_Execute returns.
    */
   bool synchronous;
+
+  /* What the plugin knows of FFI targets, see ffi_extension.c. */
+  struct {
+    const XLA_FFI_Api *api; /* NULL: not asked for yet, or there is none */
+    size_t seen;            /* number of targets that it was offered */
+    struct {
+      int32_t state;
+      char *failure;
+    } targets[CYXLA__FFI_TARGET_LIMIT];
+  } ffi;
 
   cyxla_plugin *next;
 };

@@ -3,6 +3,7 @@
 enum { SECTION_SYMBOLS = 2, SECTION_RELOCATIONS = 4 }; /* SHT_SYMTAB, SHT_RELA */
 enum { SYMBOL_FUNCTION = 2 };                          /* STT_FUNC */
 enum { FLAG_CODE = 4 };                                /* SHF_EXECINSTR */
+enum { RELOCATION_ADDRESS = 1 };                       /* R_X86_64_64 */
 enum { HEADER_SIZE = 64, SECTION_SIZE = 64, SYMBOL_SIZE = 24, RELOCATION_SIZE = 24 };
 
 /* Reads a number of `size` bytes at a place that the caller knows to be inside. */
@@ -77,8 +78,8 @@ bool cyxla__elf_find_function(cyxla__span object, const char *name,
   return false;
 }
 
-bool cyxla__elf_find_relocation(cyxla__span object, const cyxla__elf_function *function,
-                                cyxla__span *out_relocation) {
+bool cyxla__elf_find_address(cyxla__span object, const cyxla__elf_function *function,
+                             cyxla__span *out_relocation) {
   size_t found = 0;
   cyxla__elf_section section;
   cyxla__span record;
@@ -94,5 +95,6 @@ bool cyxla__elf_find_relocation(cyxla__span object, const cyxla__elf_function *f
       ++found;
     }
   }
-  return found == 1;
+  return found == 1 && (uint32_t)load(*out_relocation, 8, 4) == RELOCATION_ADDRESS &&
+         !load(*out_relocation, 16, 8);
 }

@@ -27,9 +27,10 @@ uint64_t cyxla__elf_code_size(cyxla__span object);
 bool cyxla__elf_find_function(cyxla__span object, const char *name,
                               cyxla__elf_function *out_function);
 
-/* Finds the one relocation of the code of `function`, a record in `object` that starts with its
- * 8-byte offset in the section; false where there is none or more than one. */
-bool cyxla__elf_find_relocation(cyxla__span object, const cyxla__elf_function *function,
-                                cyxla__span *out_relocation);
+/* Finds the one relocation of the code of `function`, which must be the plain address of a symbol
+ * in 8 bytes: a record in `object` that starts with its 8-byte offset in the section.  False where
+ * there is none, more than one, or one of another kind. */
+bool cyxla__elf_find_address(cyxla__span object, const cyxla__elf_function *function,
+                             cyxla__span *out_relocation);
 
 #endif

@@ -1,0 +1,255 @@
+"""Custom calls: native functions that programs call by name, and where they come from.
+
+libcyxla keeps the targets and hands them to plugins; this module finds them: those that JAX knows, which
+are jaxlib's LAPACK functions and whatever a library has registered by `jax.ffi.register_ffi_target`, and
+those that are registered here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cyxla import _runtime
+from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, UnsupportedError
+from cyxla.platforms import LoadedPlugin
+
+__all__ = ["FfiTarget", "register_ffi_target", "register_ffi_type", "targets"]
+
+_STAGES = ("instantiate", "prepare", "initialize", "execute")
+
+# Targets by which JAX calls back into Python: their handlers need jaxlib's own runtime around them.
+_PYTHON_CALLBACKS = (
+    "xla_buffer_python_cpu_callback",
+    "xla_ffi_partitioned_python_cpu_callback",
+    "xla_ffi_python_cpu_callback",
+    "xla_ffi_python_gpu_callback",
+    "xla_python_cpu_callback",
+    "xla_python_gpu_callback",
+)
+
+# What JAX calls the platforms in its registry, by the plugins' names.
+_JAX_PLATFORMS = {"cpu": "Host", "cuda": "CUDA", "rocm": "ROCM"}
+
+# Who registered a target: by (name, platform).
+_origins: dict[tuple[str, str], str] = {}
+
+
+@dataclass(frozen=True)
+class FfiTarget:
+    """A target that is registered.
+
+    Attributes:
+        name, platform: as programs call it, and the platform that it is for.
+        origin: "jaxlib" (its own), "jax" (by `jax.ffi.register_ffi_target`) or "cyxla".
+        ffi_version: of the XLA FFI that its handlers were compiled for.
+        state: with the plugin of this process: "registered", "bridged" (called through functions of
+            cyxla, since their FFI versions differ or it keeps state), "failed", or "not seen".
+        failure: why the plugin can't have it; None where it can.
+    """
+
+    name: str
+    platform: str
+    origin: str
+    ffi_version: tuple[int, int]
+    state: str
+    failure: str | None
+
+
+def register_ffi_target(
+    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, traits: int = 0
+) -> None:
+    """Registers a native function for programs to call: like `jax.ffi.register_ffi_target`, without JAX.
+
+    Args:
+        name: the target, as `jax.ffi.ffi_call` names it.
+        fn: a handler of XLA's typed FFI: a PyCapsule, a ctypes function or an address; or a dict of
+            them by stage: "instantiate", "prepare", "initialize", "execute".
+        platform: what it is for.
+        api_version: 1, the typed FFI; nothing else works with a plugin.
+        traits: XLA's bits for handlers.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: `fn` or `api_version` is none of these.
+        StatusError: the name is taken by another handler, or the handler does not tell its version.
+    """
+    if api_version != 1:
+        raise ArgumentError(
+            f"FFI target {name}: api_version {api_version} is that of untyped custom calls, which "
+            "plugins can't be given; cyxla takes typed ones, api_version 1"
+        )
+    _register(name, fn, platform, traits, "cyxla")
+
+
+def register_ffi_type(name: str, type_registration: Mapping[str, Any]) -> None:
+    """Registers the type of a state that handlers keep: like `jax.ffi.register_ffi_type`, without JAX.
+
+    Args:
+        name: of the type, for messages.
+        type_registration: {"type_id": ..., "type_info": ...}, capsules or addresses of an
+            XLA_FFI_TypeId and an XLA_FFI_TypeInfo; without the latter states are not freed.  A type
+            that has no number yet gets one.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: `type_registration` is not so.
+        StatusError: the type is registered with another deleter.
+    """
+    if "type_id" not in type_registration:
+        raise ArgumentError(f"FFI type {name}: type_id is missing")
+    type_id = _address(type_registration["type_id"], f"FFI type {name}, type_id")
+    info = type_registration.get("type_info")
+    type_info = 0 if info is None else _address(info, f"FFI type {name}, type_info")
+    _runtime.register_ffi_type(type_id, type_info)
+
+
+def targets(plugin: LoadedPlugin | None = None) -> list[FfiTarget]:
+    """The targets that are registered, JAX's among them if it is imported, by name."""
+    collect()
+    found = (
+        FfiTarget(
+            name=each["name"],
+            platform=each["platform"],
+            origin=_origins.get((each["name"], each["platform"]), "cyxla"),
+            ffi_version=(0, each["ffi_minor"]),
+            state=each["state"],
+            failure=each["failure"],
+        )
+        for each in _runtime.ffi_targets(plugin.handle if plugin else None)
+    )
+    return sorted(found, key=lambda each: (each.name, each.platform))
+
+
+def prepare(custom_calls: tuple[str, ...], name: str) -> None:
+    """Makes ready what a program needs that has these custom calls; to be called before it is compiled.
+
+    Raises:
+        UnsupportedError: it calls back into Python.
+    """
+    callbacks = sorted(set(custom_calls) & set(_PYTHON_CALLBACKS))
+    if callbacks:
+        raise UnsupportedError(
+            f"{name} calls back into Python, by the custom call {callbacks[0]}; "
+            "a program runs without Python"
+        )
+    if any(target.startswith("lapack_") for target in custom_calls):
+        _initialize_lapack()
+    collect()
+
+
+def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin) -> str:
+    """What is known of the custom calls of a program that did not compile; "" where they are fine."""
+    known = targets(plugin)
+    lines = []
+    for target in custom_calls:
+        same_name = [each for each in known if each.name == target]
+        here = [each for each in same_name if each.platform == platform]
+        if here:
+            if here[0].failure:
+                lines.append(f"the plugin can't have its custom call {target}: {here[0].failure}")
+            continue
+        if same_name:
+            found = ", ".join(each.platform for each in same_name)
+            lines.append(f"its custom call {target} is registered for {found}, not for {platform}")
+            continue
+        near = difflib.get_close_matches(target, {each.name for each in known}, n=3)
+        hint = f"; similar ones are {', '.join(near)}" if near else ""
+        lines.append(f"its custom call {target} is not registered{hint}")
+    return "; ".join(lines)
+
+
+def collect() -> None:
+    """Registers what JAX knows, if it has been imported; again and again, as it may know more now."""
+    for name, fn, platform in _jax_targets():
+        if (name, platform) not in _origins and name not in _PYTHON_CALLBACKS:
+            origin = "jaxlib" if name.startswith("lapack_") else "jax"
+            _register(name, fn, platform, 0, origin)
+    for type_registration in _jax_types():
+        register_ffi_type("of JAX", type_registration)
+
+
+def _register(name: str, fn: Any, platform: str, traits: int, origin: str) -> None:
+    handlers = fn if isinstance(fn, Mapping) else {"execute": fn}
+    unknown = sorted(set(handlers) - set(_STAGES))
+    if unknown or "execute" not in handlers:
+        raise ArgumentError(
+            f"FFI target {name}: its stages are {sorted(handlers)}; there must be execute, "
+            f"and may be {', '.join(_STAGES[:-1])}"
+        )
+    addresses = {
+        stage: _address(each, f"FFI target {name}, {stage}") for stage, each in handlers.items()
+    }
+    _runtime.register_ffi_target(name, platform, addresses, traits)
+    _origins.setdefault((name, platform), origin)
+
+
+def _address(function: Any, role: str) -> int:
+    """The address in a PyCapsule, of a ctypes function, or given as such."""
+    if isinstance(function, int) and not isinstance(function, bool):
+        address: int | None = function
+    elif isinstance(function, ctypes._CFuncPtr):
+        address = ctypes.cast(function, ctypes.c_void_p).value
+    elif type(function).__name__ == "PyCapsule":
+        address = _runtime.capsule_address(function)
+    else:
+        raise ArgumentTypeError(
+            f"{role}: a PyCapsule, a ctypes function or an address is needed, "
+            f"not {type(function).__name__}"
+        )
+    if not address:
+        raise ArgumentError(f"{role}: the address is NULL")
+    return address
+
+
+# What follows reads JAX's registries, which are not public: they are in jaxlib.xla_client.
+
+
+def _initialize_lapack() -> None:
+    """Lets jaxlib fetch the LAPACK functions from SciPy, as JAX does when it lowers a call of one.
+
+    Without it the handlers call functions at address 0.
+    """
+    try:
+        from jaxlib import lapack
+
+        lapack._lapack.initialize()
+    except (ImportError, AttributeError) as error:
+        raise CyxlaError(
+            f"the program needs jaxlib's LAPACK functions, which can't be had: {error}"
+        ) from error
+    import jax.numpy.linalg  # noqa: F401  registers them
+
+
+def _xla_client() -> Any:
+    """The module with the registries; None where JAX has not been imported."""
+    if "jax" not in sys.modules:
+        return None
+    from jaxlib import xla_client
+
+    return xla_client
+
+
+def _jax_targets() -> Iterator[tuple[str, Any, str]]:
+    """(name, handlers, platform) of the typed targets that are registered with JAX."""
+    client = _xla_client()
+    if client is None:
+        return
+    for platform, jax_platform in _JAX_PLATFORMS.items():
+        # Before JAX has started its backend, targets wait in a list; afterwards XLA has them.
+        for name, fn, api_version, _ in client._custom_callback.get(jax_platform, ()):
+            if api_version == 1:
+                yield name, fn, platform
+        if platform == "cpu":
+            for name, handlers in client.custom_call_targets(jax_platform).items():
+                if isinstance(handlers, dict):
+                    yield name, handlers, platform
+
+
+def _jax_types() -> Iterator[Mapping[str, Any]]:
+    """The types of handlers' states that wait to be registered with JAX's backend."""
+    client = _xla_client()
+    for _, type_registration in () if client is None else client._custom_type_id.get("Host", ()):
+        yield type_registration

@@ -1,0 +1,20 @@
+/* Between handlers and a plugin whose FFI API is another one than they were compiled for.
+ *
+ * A plugin refuses a handler that was compiled for a newer minor version than its own, and keeps no
+ * state of types that it does not know.  It is given a trampoline instead, which tells a version
+ * that suits and calls the handler with a bridged table: the plugin's, filled up to the size of
+ * ours with functions that fail by name, and with our functions for state. */
+#ifndef CYXLA_FFI_BRIDGE_H
+#define CYXLA_FFI_BRIDGE_H
+
+#include "base/status.h"
+#include "ffi/xla_ffi_abi.h"
+
+/* Makes the bridged table of a plugin, once for each; to be called before one of its executions can
+ * meet a trampoline. */
+int32_t cyxla__ffi_bridge_open(const XLA_FFI_Api *plugin_api, cyxla_error *error);
+
+/* The trampoline of the target `index`, for each of its stages. */
+XLA_FFI_Handler *cyxla__ffi_trampoline(size_t index);
+
+#endif
