@@ -351,7 +351,7 @@ CYXLA_API int32_t cyxla_register_ffi_type(int64_t *type_id, cyxla_state_deleter 
 CYXLA_API size_t cyxla_ffi_target_count(void);
 
 typedef enum cyxla_ffi_target_state {
-  CYXLA_FFI_NOT_SEEN = 0,   /* for another platform, or nothing was compiled since it is there */
+  CYXLA_FFI_NOT_SEEN = 0,   /* it is for another platform */
   CYXLA_FFI_REGISTERED = 1, /* the plugin has the handlers themselves */
   CYXLA_FFI_BRIDGED = 2,    /* the plugin has functions of cyxla which call the handlers */
   CYXLA_FFI_FAILED = 3      /* the plugin can't have it: see `failure` */
@@ -371,7 +371,7 @@ typedef struct cyxla_ffi_target_info {
 /* Describes target number `index`, and what `plugin` (NULL: none) has of it;
  * `out_info->struct_size` must be set.  Returns OUT_OF_RANGE.  Memory: strings live as long as the
  * process.  Threads: shared. Since 0.1. */
-CYXLA_API int32_t cyxla_ffi_target_get_info(size_t index, const cyxla_plugin *plugin,
+CYXLA_API int32_t cyxla_ffi_target_get_info(size_t index, cyxla_plugin *plugin,
                                             cyxla_ffi_target_info *out_info, cyxla_error *error);
 
 #ifdef __cplusplus

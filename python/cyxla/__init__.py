@@ -10,9 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cyxla import _runtime
+from cyxla import _runtime, custom_calls
 from cyxla._runtime import Executable, error_info
-from cyxla.compilation import CompileStatistics, compile_program
+from cyxla.compilation import CompileStatistics, compile_program, load_executable
+from cyxla.custom_calls import FfiTarget, register_ffi_target, register_ffi_type
 from cyxla.element_types import ElementType
 from cyxla.errors import (
     ArgumentError,
@@ -38,6 +39,7 @@ __all__ = [
     "CyxlaError",
     "ElementType",
     "Executable",
+    "FfiTarget",
     "PluginCandidate",
     "PluginInfo",
     "Program",
@@ -51,13 +53,19 @@ __all__ = [
     "from_stablehlo",
     "get_include",
     "initialize",
+    "load_executable",
     "lower",
+    "register_ffi_target",
+    "register_ffi_type",
 ]
 
 __version__: str = _runtime.library_version()
 
 #: Version of the Cython API; it increases whenever a declaration of `cyxla/_runtime.pxd` changes.
 ABI_VERSION: int = _runtime.abi_version()
+
+# Now: once JAX has started its backend, it no longer tells the types of handlers' states.
+custom_calls.collect()
 
 
 def check_abi(version: int) -> None:

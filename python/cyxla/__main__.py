@@ -1,24 +1,52 @@
-"""`python -m cyxla`: the plugins that are installed, and which one would be the default."""
+"""`python -m cyxla`: the plugins that are installed, and which one would be the default;
+`python -m cyxla targets`: the native functions that programs may call, jaxlib's and others."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import cyxla
+from cyxla.custom_calls import targets
 from cyxla.errors import CyxlaError
-from cyxla.platforms import PluginCandidate, PluginInfo, default_candidate, find_plugins, initialize
+from cyxla.platforms import (
+    PluginCandidate,
+    PluginInfo,
+    default_candidate,
+    find_plugins,
+    initialize,
+    loaded_plugin,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the list; returns the exit status: 0, or 1 where no plugin is installed."""
+    """Prints a list; returns the exit status: 0, or 1 where no plugin is installed."""
     parser = argparse.ArgumentParser(prog="python -m cyxla", description=__doc__)
     parser.add_argument("--version", action="version", version=f"cyxla {cyxla.__version__}")
-    parser.parse_args(arguments)
+    parser.add_argument("list", nargs="?", choices=["plugins", "targets"], default="plugins")
+    return list_targets() if parser.parse_args(arguments).list == "targets" else list_plugins()
 
+
+def list_targets() -> int:
+    """Prints the FFI targets, with what the default plugin has of them."""
+    with contextlib.suppress(ImportError):
+        import jax.numpy.linalg  # noqa: F401  brings JAX's targets
+    plugin = loaded_plugin(default_candidate().platform)
+    for each in targets(plugin):
+        version = ".".join(map(str, each.ffi_version))
+        failure = f": {each.failure}" if each.failure else ""
+        print(
+            f"{each.name:40} {each.platform:8} {each.origin:8} FFI {version:5} {each.state}{failure}"
+        )
+    return 0
+
+
+def list_plugins() -> int:
+    """Prints the plugins that are installed."""
     candidates = find_plugins()
     if not candidates:
         print('no PJRT plugin is installed; pip install "cyxla[cpu]" brings one for the CPU')

@@ -120,7 +120,7 @@ cdef extern from "cyxla/cyxla.h" nogil:
     ctypedef void (*state_deleter "cyxla_state_deleter")(void *state)
     int32_t cyxla_register_ffi_type(int64_t *type_id, state_deleter deleter, cyxla_error *error)
     size_t cyxla_ffi_target_count()
-    int32_t cyxla_ffi_target_get_info(size_t index, const cyxla_plugin *plugin,
+    int32_t cyxla_ffi_target_get_info(size_t index, cyxla_plugin *plugin,
                                       cyxla_ffi_target_info *out_info, cyxla_error *error)
     void cyxla_executable_get_info(const cyxla_executable *executable,
                                    cyxla_executable_info *out_info)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cyxla import _runtime, custom_calls, platforms
@@ -11,7 +12,7 @@ from cyxla.errors import ArgumentTypeError, StatusError
 from cyxla.platforms import LoadedPlugin, Option, PluginInfo
 from cyxla.program import Program
 
-__all__ = ["CompileStatistics", "compile_program"]
+__all__ = ["CompileStatistics", "compile_program", "load_executable"]
 
 
 @dataclass(frozen=True)
@@ -51,40 +52,75 @@ def compile_program(
         StatusError: the plugin refuses the program, or an option, which it names.
         VersionError: the plugin is too old for the program's StableHLO.
     """
-    if not isinstance(program, Program):
-        raise ArgumentTypeError(
-            f"compile_program needs a Program, made by lower or from_stablehlo, not {program!r}"
-        )
+    _check_program(program, "compile_program")
     start = time.perf_counter()
     plugin = platforms.loaded_plugin(program.platform)
     stablehlo = _readable_stablehlo(program, plugin.info)
-    executable = _compile(plugin, program, stablehlo, dict(options or {}))
-    statistics = CompileStatistics(
-        seconds=time.perf_counter() - start,
-        from_cache=False,
-        code_bytes=executable.code_bytes,
-        temp_bytes=executable.temp_bytes,
-        platform=program.platform,
-        plugin=plugin.info,
-        workaround=executable.workaround,
-    )
-    return executable, statistics
+    with _custom_calls(program, plugin):
+        executable = _runtime.compile_program(
+            plugin.handle, program, stablehlo, dict(options or {})
+        )
+    return executable, _statistics(executable, program, plugin, start, from_cache=False)
 
 
-def _compile(
-    plugin: LoadedPlugin, program: Program, stablehlo: bytes, options: dict[str, Option]
-) -> _runtime.Executable:
+def load_executable(program: Program, data: bytes) -> tuple[_runtime.Executable, CompileStatistics]:
+    """Loads what `Executable.serialize` wrote of the executable of `program`.
+
+    The bytes are native code: load only what you would also run.  They must come from the same
+    plugin on the same kind of machine.
+
+    Raises:
+        CyxlaError: no plugin for the program's platform.
+        StatusError: the plugin refuses the bytes, or they are of another program.
+    """
+    _check_program(program, "load_executable")
+    start = time.perf_counter()
+    plugin = platforms.loaded_plugin(program.platform)
+    with _custom_calls(program, plugin):
+        executable = _runtime.load_executable(plugin.handle, program, data)
+    return executable, _statistics(executable, program, plugin, start, from_cache=True)
+
+
+def _check_program(program: Program, function: str) -> None:
+    if not isinstance(program, Program):
+        raise ArgumentTypeError(
+            f"{function} needs a Program, made by lower or from_stablehlo, not {program!r}"
+        )
+
+
+@contextlib.contextmanager
+def _custom_calls(program: Program, plugin: LoadedPlugin) -> Iterator[None]:
+    """Readies the program's custom calls, and explains them where it does not compile or load."""
     if not program.custom_calls:
-        return _runtime.compile_program(plugin.handle, program, stablehlo, options)
+        yield
+        return
     custom_calls.prepare(program.custom_calls, program.name)
     try:
-        return _runtime.compile_program(plugin.handle, program, stablehlo, options)
+        yield
     except StatusError as error:
         reason = custom_calls.explain(program.custom_calls, program.platform, plugin)
         if not reason:
             raise
         message = f"{program.name}: {reason} ({error})"
         raise StatusError(error.code, error.status, message) from error
+
+
+def _statistics(
+    executable: _runtime.Executable,
+    program: Program,
+    plugin: LoadedPlugin,
+    start: float,
+    from_cache: bool,
+) -> CompileStatistics:
+    return CompileStatistics(
+        seconds=time.perf_counter() - start,
+        from_cache=from_cache,
+        code_bytes=executable.code_bytes,
+        temp_bytes=executable.temp_bytes,
+        platform=program.platform,
+        plugin=plugin.info,
+        workaround=executable.workaround,
+    )
 
 
 def _readable_stablehlo(program: Program, plugin: PluginInfo) -> bytes:

@@ -1,8 +1,8 @@
 """Custom calls: native functions that programs call by name, and where they come from.
 
-libcyxla keeps the targets and hands them to plugins; this module finds them: those that JAX knows, which
-are jaxlib's LAPACK functions and whatever a library has registered by `jax.ffi.register_ffi_target`, and
-those that are registered here.
+libcyxla keeps the targets and hands them to plugins; this module finds them: those that JAX knows,
+which are jaxlib's LAPACK functions and whatever a library has registered by
+`jax.ffi.register_ffi_target`, and those that are registered here.
 """
 
 from __future__ import annotations
@@ -35,8 +35,14 @@ _PYTHON_CALLBACKS = (
 # What JAX calls the platforms in its registry, by the plugins' names.
 _JAX_PLATFORMS = {"cpu": "Host", "cuda": "CUDA", "rocm": "ROCM"}
 
+# The class of all functions of ctypes, whatever library and signature they are of.
+_CTYPES_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]
+
 # Who registered a target: by (name, platform).
 _origins: dict[tuple[str, str], str] = {}
+
+# Targets that JAX has and libcyxla refuses, and why.
+_refused: dict[tuple[str, str], str] = {}
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class FfiTarget:
         origin: "jaxlib" (its own), "jax" (by `jax.ffi.register_ffi_target`) or "cyxla".
         ffi_version: of the XLA FFI that its handlers were compiled for.
         state: with the plugin of this process: "registered", "bridged" (called through functions of
-            cyxla, since their FFI versions differ or it keeps state), "failed", or "not seen".
+            cyxla, since their FFI versions differ or it keeps state), "failed", or "not seen" (it
+            is for another platform, or no plugin is loaded).
         failure: why the plugin can't have it; None where it can.
     """
 
@@ -63,7 +70,7 @@ class FfiTarget:
 def register_ffi_target(
     name: str, fn: Any, platform: str = "cpu", api_version: int = 1, traits: int = 0
 ) -> None:
-    """Registers a native function for programs to call: like `jax.ffi.register_ffi_target`, without JAX.
+    """Registers a native function for programs to call, as `jax.ffi.register_ffi_target` does.
 
     Args:
         name: the target, as `jax.ffi.ffi_call` names it.
@@ -86,7 +93,7 @@ def register_ffi_target(
 
 
 def register_ffi_type(name: str, type_registration: Mapping[str, Any]) -> None:
-    """Registers the type of a state that handlers keep: like `jax.ffi.register_ffi_type`, without JAX.
+    """Registers the type of a state that handlers keep, as `jax.ffi.register_ffi_type` does.
 
     Args:
         name: of the type, for messages.
@@ -124,7 +131,7 @@ def targets(plugin: LoadedPlugin | None = None) -> list[FfiTarget]:
 
 
 def prepare(custom_calls: tuple[str, ...], name: str) -> None:
-    """Makes ready what a program needs that has these custom calls; to be called before it is compiled.
+    """Makes ready what a program with these custom calls needs, before it is compiled or loaded.
 
     Raises:
         UnsupportedError: it calls back into Python.
@@ -141,10 +148,13 @@ def prepare(custom_calls: tuple[str, ...], name: str) -> None:
 
 
 def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin) -> str:
-    """What is known of the custom calls of a program that did not compile; "" where they are fine."""
+    """What is wrong with the custom calls of a program that did not compile; "" if nothing."""
     known = targets(plugin)
     lines = []
     for target in custom_calls:
+        if (target, platform) in _refused:
+            lines.append(f"its custom call {target} is refused: {_refused[target, platform]}")
+            continue
         same_name = [each for each in known if each.name == target]
         here = [each for each in same_name if each.platform == platform]
         if here:
@@ -162,13 +172,16 @@ def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin) 
 
 
 def collect() -> None:
-    """Registers what JAX knows, if it has been imported; again and again, as it may know more now."""
-    for name, fn, platform in _jax_targets():
-        if (name, platform) not in _origins and name not in _PYTHON_CALLBACKS:
-            origin = "jaxlib" if name.startswith("lapack_") else "jax"
-            _register(name, fn, platform, 0, origin)
+    """Registers what JAX knows, if it is imported; to be called often, as it may know more now."""
     for type_registration in _jax_types():
         register_ffi_type("of JAX", type_registration)
+    for name, fn, platform in _jax_targets():
+        if (name, platform) in _origins or name in _PYTHON_CALLBACKS:
+            continue
+        try:
+            _register(name, fn, platform, 0, "jaxlib" if name.startswith("lapack_") else "jax")
+        except CyxlaError as error:  # nobody has asked for it yet
+            _refused[name, platform] = str(error)
 
 
 def _register(name: str, fn: Any, platform: str, traits: int, origin: str) -> None:
@@ -190,7 +203,7 @@ def _address(function: Any, role: str) -> int:
     """The address in a PyCapsule, of a ctypes function, or given as such."""
     if isinstance(function, int) and not isinstance(function, bool):
         address: int | None = function
-    elif isinstance(function, ctypes._CFuncPtr):
+    elif isinstance(function, _CTYPES_FUNCTION):
         address = ctypes.cast(function, ctypes.c_void_p).value
     elif type(function).__name__ == "PyCapsule":
         address = _runtime.capsule_address(function)
@@ -215,7 +228,7 @@ def _initialize_lapack() -> None:
     try:
         from jaxlib import lapack
 
-        lapack._lapack.initialize()
+        getattr(lapack, "_lapack").initialize()  # noqa: B009  typed code calls it private
     except (ImportError, AttributeError) as error:
         raise CyxlaError(
             f"the program needs jaxlib's LAPACK functions, which can't be had: {error}"

@@ -14,6 +14,7 @@ import jax.numpy
 from jax.extend import source_info_util
 from jax.tree_util import keystr, tree_flatten_with_path, tree_map_with_path
 
+from cyxla import custom_calls as calls
 from cyxla import element_types, stablehlo
 from cyxla.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 from cyxla.program import ArrayType, Program, cyxla_version
@@ -58,6 +59,7 @@ def lower(
         Exception: what `function` itself raises, unchanged.
     """
     _check_arguments(function, shapes, custom_calls)
+    calls.collect()  # before JAX starts its backend, which forgets the types of handlers' states
     name = _name_of(function) if name is None else str(name)
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []

@@ -151,19 +151,21 @@ def retarget(stablehlo: bytes, version: Version) -> bytes:
         raise ArgumentError("not a portable StableHLO artifact")
     if written <= version:
         return stablehlo
-    with _context() as (context, diagnostics):
-        module = _parse(context, diagnostics, stablehlo)
-        try:
-            # Consumes the module: it is converted in place.
-            result: bytes = _bindings().stablehlo.serialize_portable_artifact(
-                module, _dotted(version)
-            )
-        except ValueError as error:
-            raise VersionError(
-                f"the program, written for StableHLO {_dotted(written)}, can't be written for "
-                f"version {_dotted(version)}: {_culprit(diagnostics, error)}"
-            ) from error
-    return result
+    # JAX's function, not StableHLO's, as it keeps the attributes that custom calls carry. But it
+    # does not say what it refuses, and so StableHLO's function gets its turn then.
+    for serialize in (_bindings().serialize, _bindings().stablehlo.serialize_portable_artifact):
+        with _context() as (context, diagnostics):
+            # A module of its own for each: it is converted in place.
+            module = _parse(context, diagnostics, stablehlo)
+            try:
+                result: bytes = serialize(module, _dotted(version))
+                return result
+            except Exception as error:
+                refusal, culprit = error, _culprit(diagnostics, error)
+    raise VersionError(
+        f"the program, written for StableHLO {_dotted(written)}, can't be written for "
+        f"version {_dotted(version)}: {culprit}"
+    ) from refusal
 
 
 def _compatible_version(requirement: str) -> Version:

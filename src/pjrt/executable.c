@@ -103,13 +103,27 @@ static int32_t adopt_or_destroy(cyxla__pjrt_executable *executable, const cyxla_
   return status;
 }
 
+static int32_t copy_bytes(const void *data, size_t size, void **out_data, size_t *out_size,
+                          cyxla_error *error) {
+  void *copy = cyxla_aligned_alloc(size);
+  if (!copy) return cyxla__fail_memory(error, size);
+  if (size) memcpy(copy, data, size);
+  *out_data = copy;
+  *out_size = size;
+  return CYXLA_OK;
+}
+
 static int32_t load(cyxla__pjrt_executable *executable, const cyxla_plugin *plugin,
                     const cyxla__signature *signature, cyxla__span bytes, cyxla_error *error) {
   PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, load, .client = plugin->client,
             .serialized_executable = (const char *)bytes.data,
             .serialized_executable_size = bytes.size);
   TRY(PJRT_CALL_OPTIONAL(&plugin->api, PJRT_Executable_DeserializeAndLoad, load, error));
-  return adopt_or_destroy(executable, plugin, signature, load.args.loaded_executable, error);
+  TRY(adopt_or_destroy(executable, plugin, signature, load.args.loaded_executable, error));
+  const int32_t status =
+      copy_bytes(bytes.data, bytes.size, &executable->bytes, &executable->bytes_size, error);
+  if (status) cyxla__pjrt_executable_deinit(executable);
+  return status;
 }
 
 static bool is_cpu(const cyxla_plugin *plugin) {
@@ -209,23 +223,22 @@ int32_t cyxla__pjrt_deserialize(cyxla__pjrt_executable *executable, const cyxla_
 
 int32_t cyxla__pjrt_serialize(const cyxla__pjrt_executable *executable, void **out_data,
                               size_t *out_size, cyxla_error *error) {
+  if (executable->bytes)
+    return copy_bytes(executable->bytes, executable->bytes_size, out_data, out_size, error);
   PJRT_ARGS(PJRT_Executable_Serialize, serialize, .executable = executable->executable);
   TRY(PJRT_CALL_OPTIONAL(&executable->plugin->api, PJRT_Executable_Serialize, serialize, error));
-  const size_t size = serialize.args.serialized_bytes_size;
-  void *data = cyxla_aligned_alloc(size);
-  if (data) {
-    memcpy(data, serialize.args.serialized_bytes, size);
-    *out_data = data;
-    *out_size = size;
-  }
+  const int32_t status =
+      copy_bytes(serialize.args.serialized_bytes, serialize.args.serialized_bytes_size, out_data,
+                 out_size, error);
   serialize.args.serialized_executable_deleter(serialize.args.serialized_executable);
-  return data ? CYXLA_OK : cyxla__fail_memory(error, size);
+  return status;
 }
 
 void cyxla__pjrt_executable_deinit(cyxla__pjrt_executable *executable) {
   const cyxla__pjrt_api *api = &executable->plugin->api;
   cyxla__pjrt_calls_deinit(executable);
   free(executable->kept_inputs);
+  cyxla_aligned_free(executable->bytes);
   if (executable->executable) {
     PJRT_ARGS(PJRT_Executable_Destroy, destroy, .executable = executable->executable);
     PJRT_CALL(api, PJRT_Executable_Destroy, destroy, NULL);

@@ -16,6 +16,11 @@ typedef struct cyxla__pjrt_executable {
   int64_t temp_size;  /* -1: not known */
   const char *mended; /* what was done about a fault of the plugin; NULL: nothing */
 
+  /* The bytes that it was loaded from; NULL: it was compiled.  They serve where it is serialized:
+   * XLA's CPU plugins leave the machine code out when they serialize what they have loaded. */
+  void *bytes;
+  size_t bytes_size;
+
   /* Outputs may be copied straight from device memory: it is host memory, and the plugin confirmed
    * their types, and so their sizes. */
   bool outputs_in_place;

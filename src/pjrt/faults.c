@@ -17,6 +17,9 @@
  * rounds other elements by libm and others by XLA's own polynomial than jaxlib does: up to 3 units
  * in the last place away.
  *
+ * The functions of 16 floats and 8 doubles, which kernels call with xla_cpu_prefer_vector_width =
+ * 512, have the fault too (and in jaxlib as well); those are refused.
+ *
  *    0:  push rbp; mov rbp, rsp; push rbx; push r12
  *    8:  and rsp, -32; sub rsp, 32; vmovaps [rsp], ymm0; vzeroupper
  *   23:  movabs rbx, <libm function>                            the address lies at byte 25
@@ -42,8 +45,10 @@ static const uint8_t atan_v4f64[BODY_SIZE] = {
     0xa1, 0x7b, 0x11, 0x04, 0xe4, 0x41, 0xff, 0xc4, 0x41, 0x83, 0xfc, 0x04, 0x75, 0xe9, 0xc5,
     0xfd, 0x28, 0x04, 0x24, 0x48, 0x8d, 0x65, 0xf0, 0x41, 0x5c, 0x5b, 0x5d, 0xc3};
 
-/* What a body that takes its argument on the stack holds: movaps xmm1, [rbp + 16]. */
+/* What a body that takes its argument on the stack holds: movaps xmm1, [rbp + 16], or movapd; with
+ * 16 floats it is xmm2. */
 static const uint8_t reads_stack[] = {0x0f, 0x28, 0x4d, 0x10};
+static const uint8_t reads_stack_v16f32[] = {0x0f, 0x28, 0x55, 0x10};
 
 /* ---- the table ---- */
 
@@ -52,13 +57,16 @@ static const struct fault {
   const uint8_t *mark;  /* bytes that tell the faulty code from the right one of other builds */
   size_t mark_size;
   const char *feature; /* the code is called wrongly where this is compiled for */
-  const uint8_t *body; /* BODY_SIZE bytes to put in its place, with an address at ADDRESS_OFFSET */
+  const uint8_t *body; /* BODY_SIZE bytes to put in its place, with an address at ADDRESS_OFFSET;
+                          NULL: there is no mend */
   const char *mended;
 } faults[] = {
     {"xla.atan.v8f32", reads_stack, sizeof reads_stack, "+avx", atan_v8f32,
      "arctan: the plugin's vector function was replaced"},
     {"xla.atan.v4f64", reads_stack, sizeof reads_stack, "+avx", atan_v4f64,
      "arctan: the plugin's vector function was replaced"},
+    {"xla.atan.v16f32", reads_stack_v16f32, sizeof reads_stack_v16f32, "+avx512f", NULL, NULL},
+    {"xla.atan.v8f64", reads_stack, sizeof reads_stack, "+avx512f", NULL, NULL},
 };
 
 static int32_t fail(const struct fault *fault, cyxla_error *error) {
@@ -77,7 +85,8 @@ static int32_t mend(cyxla__span object, const struct fault *fault, const char **
       !cyxla__span_contains(function.code, fault->mark, fault->mark_size))
     return CYXLA_OK;
   cyxla__span relocation;
-  if (function.code.size < BODY_SIZE || !cyxla__elf_find_address(object, &function, &relocation))
+  if (!fault->body || function.code.size < BODY_SIZE ||
+      !cyxla__elf_find_address(object, &function, &relocation))
     return fail(fault, error);
   memset(function.code.data, 0xcc, function.code.size); /* int3 */
   memcpy(function.code.data, fault->body, BODY_SIZE);

@@ -176,7 +176,7 @@ void cyxla__pjrt_register_targets(cyxla_plugin *plugin) {
   pthread_mutex_unlock(&registration_mutex);
 }
 
-int32_t cyxla_ffi_target_get_info(size_t index, const cyxla_plugin *plugin,
+int32_t cyxla_ffi_target_get_info(size_t index, cyxla_plugin *plugin,
                                   cyxla_ffi_target_info *out_info, cyxla_error *error) {
   if (index >= cyxla__ffi_target_count())
     return cyxla__fail(error, CYXLA_OUT_OF_RANGE, "there is no FFI target %zu", index);
@@ -189,6 +189,7 @@ int32_t cyxla_ffi_target_get_info(size_t index, const cyxla_plugin *plugin,
       .has_state = cyxla__ffi_target_has_state(target),
   };
   if (plugin) {
+    cyxla__pjrt_register_targets(plugin);
     pthread_mutex_lock(&registration_mutex);
     info.state = plugin->ffi.targets[index].state;
     info.failure = plugin->ffi.targets[index].failure;
