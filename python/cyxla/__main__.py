@@ -38,10 +38,8 @@ def list_targets() -> int:
     plugin = loaded_plugin(default_candidate().platform)
     for each in targets(plugin):
         version = ".".join(map(str, each.ffi_version))
-        failure = f": {each.failure}" if each.failure else ""
-        print(
-            f"{each.name:40} {each.platform:8} {each.origin:8} FFI {version:5} {each.state}{failure}"
-        )
+        state = f"{each.state}: {each.failure}" if each.failure else each.state
+        print(f"{each.name:40} {each.platform:8} {each.origin:8} FFI {version:5} {state}")
     return 0
 
 
