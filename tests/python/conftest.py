@@ -1,0 +1,87 @@
+"""What all tests share.
+
+A process has one plugin, so whatever needs another plugin, other options of it, or a process that
+has not loaded it yet, runs in a process of its own: the fixture `run_python`.
+"""
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cyxla as cx
+
+# pytest's import mode "importlib" leaves sys.path alone, and tests share helper modules.
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def run_python():
+    """Runs Python code in a new process and returns what it printed."""
+
+    def run(code, *arguments, env=None, expect=0):
+        process = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert process.returncode == expect, process.stdout + process.stderr
+        return process.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def affine():
+    """An executable of one input and output: 2 x + 1 for float32[3]. Not to be closed."""
+    program = cx.lower(double_and_one, [jax.ShapeDtypeStruct((3,), jnp.float32)])
+    return cx.compile_program(program)[0]
+
+
+def double_and_one(x):
+    return 2 * x + 1
+
+
+@pytest.fixture
+def compiled():
+    """Compiles a function for arguments that are like the given ones."""
+
+    def compile_function(function, *shapes, **options):
+        shapes = [np.asarray(each) if isinstance(each, list) else each for each in shapes]
+        return cx.compile_program(cx.lower(function, shapes), **options)[0]
+
+    return compile_function
+
+
+@pytest.fixture(scope="session")
+def downstream(tmp_path_factory):
+    """The package of tests/downstream, built here and now for this Python."""
+    source = tmp_path_factory.mktemp("source") / "downstream"
+    target = tmp_path_factory.mktemp("site")
+    shutil.copytree(Path(__file__).parents[1] / "downstream", source)
+    # What pip would call: environments that uv makes have no pip.
+    build = "import mesonpy; print(mesonpy.build_wheel('.'))"
+    scripts = os.path.dirname(sys.executable)
+    process = subprocess.run(
+        [sys.executable, "-c", build],
+        cwd=source,
+        env={**os.environ, "PATH": os.pathsep.join([scripts, os.environ["PATH"]])},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    (wheel,) = source.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(target)
+    sys.path.insert(0, str(target))
+    return importlib.import_module("downstream")
