@@ -17,10 +17,11 @@ typedef struct cyxla__pjrt_api {
  * A plugin that is newer than our declarations wants larger structs, and reads zero in what we
  * don't know, or writes to it: the spare room is announced as part of the struct.  (XLA's plugins
  * check only that a struct is not smaller than theirs; tried with minors 81 and 115.) */
-#define PJRT_ARGS(function, name, ...) \
-  struct {                             \
-    function##_Args args;              \
-    char spare[64];                    \
+#define PJRT_ARGS(function, name, ...) PJRT_STRUCT(function##_Args, name, __VA_ARGS__)
+#define PJRT_STRUCT(type, name, ...) \
+  struct {                           \
+    type args;                       \
+    char spare[64];                  \
   } name = {{.struct_size = sizeof name, __VA_ARGS__}, {0}}
 
 /* Calls a slot and turns its PJRT_Error into a status. */

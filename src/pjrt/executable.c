@@ -90,6 +90,11 @@ static int32_t adopt(cyxla__pjrt_executable *executable, const cyxla_plugin *plu
   PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats, stats, .executable = executable->executable);
   if (PJRT_CALL_OPTIONAL(api, PJRT_Executable_GetCompiledMemoryStats, stats, NULL))
     return keep_inputs(executable, error); /* aliased or not: nobody tells */
+  /* Without inputs the compile options hold no layout for the plugin to compare. */
+  if (!signature->inputs.count && stats.args.argument_size_in_bytes)
+    return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
+                       "%s: the executable has inputs, of %lld bytes, and the program has none",
+                       signature->name, (long long)stats.args.argument_size_in_bytes);
   executable->code_size = stats.args.generated_code_size_in_bytes;
   executable->temp_size = stats.args.temp_size_in_bytes;
   return stats.args.alias_size_in_bytes ? keep_inputs(executable, error) : CYXLA_OK;
@@ -151,14 +156,18 @@ static int32_t replace(cyxla__pjrt_executable *executable, cyxla__span bytes, cy
 /* Looks into the code of a CPU executable: how much there is, and whether it has a known fault,
  * which is mended.  On failure nothing of the executable is left. */
 static int32_t look_into(cyxla__pjrt_executable *executable, cyxla_error *error) {
-  void *data;
-  size_t size;
-  /* What can't be serialized can't be looked into. */
-  if (!is_cpu(executable->plugin) || cyxla__pjrt_serialize(executable, &data, &size, NULL))
-    return CYXLA_OK;
-  const cyxla__span bytes = {data, size};
+  if (!is_cpu(executable->plugin)) return CYXLA_OK;
+  void *data = NULL;
+  size_t size = 0;
   const char *mended = NULL;
-  int32_t status = cyxla__faults_mend(bytes, &mended, error);
+  int32_t status = cyxla__pjrt_serialize(executable, &data, &size, NULL);
+  const cyxla__span bytes = {data, size};
+  if (!status)
+    status = cyxla__faults_mend(bytes, &mended, error);
+  else if (status == CYXLA_RESOURCE_EXHAUSTED)
+    cyxla__fail(error, status, "out of memory: no copy of the executable's code can be made");
+  else
+    return CYXLA_OK; /* what can't be serialized can't be looked into */
   if (status)
     cyxla__pjrt_executable_deinit(executable);
   else if (mended)
@@ -191,17 +200,13 @@ int32_t cyxla__pjrt_compile(cyxla__pjrt_executable *executable, const cyxla_plug
                             const cyxla__signature *signature, const void *code, size_t code_size,
                             const cyxla_option *options, size_t option_count, cyxla_error *error) {
   cyxla__proto message = {0};
-  PJRT_Program program = {
-      .struct_size = sizeof program,
-      .code = (char *)code, /* the plugin only reads it: it is "in" for this function */
-      .code_size = code_size,
-      .format = "mlir",
-      .format_size = strlen("mlir"),
-  };
+  /* The plugin only reads the code: it is "in" for this function. */
+  PJRT_STRUCT(PJRT_Program, program, .code = (char *)code, .code_size = code_size, .format = "mlir",
+              .format_size = strlen("mlir"));
   int32_t status = write_options(&message, plugin, signature, options, option_count, error);
   PJRT_LoadedExecutable *loaded = NULL;
   if (!status) {
-    PJRT_ARGS(PJRT_Client_Compile, compile, .client = plugin->client, .program = &program,
+    PJRT_ARGS(PJRT_Client_Compile, compile, .client = plugin->client, .program = &program.args,
               .compile_options = (const char *)message.data, .compile_options_size = message.size);
     status = PJRT_CALL(&plugin->api, PJRT_Client_Compile, compile, error);
     loaded = compile.args.executable;

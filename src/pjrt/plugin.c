@@ -90,10 +90,16 @@ int32_t cyxla_plugin_load(const char *path, const char *platform, const cyxla_op
   return status;
 }
 
+/* The value after `value` in an array of the plugin's, whose structs may be larger than ours. */
+static const PJRT_NamedValue *next_value(const PJRT_NamedValue *value) {
+  const size_t size = value->struct_size > sizeof *value ? value->struct_size : sizeof *value;
+  return (const PJRT_NamedValue *)((const char *)value + size);
+}
+
 static const PJRT_NamedValue *find_attribute(const cyxla_plugin *plugin, const char *name,
                                              PJRT_NamedValue_Type type) {
-  for (size_t i = 0; i < plugin->attribute_count; ++i) {
-    const PJRT_NamedValue *value = &plugin->attributes[i];
+  const PJRT_NamedValue *value = plugin->attributes;
+  for (size_t i = 0; i < plugin->attribute_count; ++i, value = next_value(value)) {
     if (value->type == type && value->name_size == strlen(name) &&
         !memcmp(value->name, name, value->name_size))
       return value;
