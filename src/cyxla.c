@@ -43,8 +43,9 @@ static int32_t create(const cyxla_program *program, cyxla_executable **out_execu
 
 /* Ends the making of an executable: hands it out, or frees it where its engine failed. */
 static int32_t finish(cyxla_executable *executable, int32_t status,
-                      cyxla_executable **out_executable) {
+                      cyxla_executable **out_executable, cyxla_error *error) {
   if (status) {
+    cyxla__add_context(error, executable->signature.name);
     cyxla__signature_deinit(&executable->signature);
     free(executable);
     return status;
@@ -62,7 +63,7 @@ int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
   const int32_t status =
       cyxla__pjrt_compile(&executable->pjrt, plugin, &executable->signature, program->code,
                           program->code_size, options, option_count, error);
-  return finish(executable, status, out_executable);
+  return finish(executable, status, out_executable, error);
 }
 
 int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
@@ -73,7 +74,7 @@ int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *
   cyxla__pjrt_register_targets(plugin);
   const int32_t status =
       cyxla__pjrt_deserialize(&executable->pjrt, plugin, &executable->signature, data, size, error);
-  return finish(executable, status, out_executable);
+  return finish(executable, status, out_executable, error);
 }
 
 int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,

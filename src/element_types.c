@@ -20,5 +20,5 @@ size_t cyxla_element_size(int32_t element_type) {
 }
 
 const char *cyxla__element_name(int32_t element_type) {
-  return cyxla_element_size(element_type) ? element_types[element_type].name : "unknown type";
+  return cyxla_element_size(element_type) ? element_types[element_type].name : NULL;
 }

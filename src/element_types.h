@@ -4,7 +4,7 @@
 
 #include "cyxla/cyxla.h"
 
-/* XLA's name of an element type, such as "f32"; "unknown type" for any other number. */
+/* XLA's name of an element type, such as "f32"; NULL for any other number. */
 const char *cyxla__element_name(int32_t element_type);
 
 #endif

@@ -11,7 +11,9 @@
 
 const char *cyxla__type_text(char *buffer, size_t capacity, int32_t element_type, int32_t rank,
                              const int64_t *dimensions) {
-  size_t used = (size_t)snprintf(buffer, capacity, "%s[", cyxla__element_name(element_type));
+  const char *name = cyxla__element_name(element_type);
+  size_t used = name ? (size_t)snprintf(buffer, capacity, "%s[", name)
+                     : (size_t)snprintf(buffer, capacity, "unknown type %d[", (int)element_type);
   for (int32_t i = 0; i < rank && used < capacity; ++i)
     used +=
         (size_t)snprintf(buffer + used, capacity - used, "%s%" PRId64, i ? "," : "", dimensions[i]);

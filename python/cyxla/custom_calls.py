@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,9 @@ _PYTHON_CALLBACKS = (
     "xla_python_cpu_callback",
     "xla_python_gpu_callback",
 )
+
+# The beginnings of the names of jaxlib's targets that `jax.numpy.linalg` brings.
+_LINEAR_ALGEBRA = ("lapack_", "tridiagonal_solve_perturbed_ffi")
 
 # What JAX calls the platforms in its registry, by the plugins' names.
 _JAX_PLATFORMS = {"cpu": "Host", "cuda": "CUDA", "rocm": "ROCM"}
@@ -115,7 +118,7 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any]) -> None:
 
 def targets(plugin: LoadedPlugin | None = None) -> list[FfiTarget]:
     """The targets that are registered, JAX's among them if it is imported, by name."""
-    collect()
+    collect(None)
     found = (
         FfiTarget(
             name=each["name"],
@@ -142,9 +145,9 @@ def prepare(custom_calls: tuple[str, ...], name: str) -> None:
             f"{name} calls back into Python, by the custom call {callbacks[0]}; "
             "a program runs without Python"
         )
-    if any(target.startswith("lapack_") for target in custom_calls):
+    if any(target.startswith(_LINEAR_ALGEBRA) for target in custom_calls):
         _initialize_lapack()
-    collect()
+    collect(custom_calls)
 
 
 def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin) -> str:
@@ -171,15 +174,26 @@ def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin) 
     return "; ".join(lines)
 
 
-def collect() -> None:
-    """Registers what JAX knows, if it is imported; to be called often, as it may know more now."""
+def collect(needed: Collection[str] | None = ()) -> None:
+    """Registers what JAX knows, if it is imported; to be called often, as it may know more now.
+
+    Once its backend has started JAX tells of a target no other stage than execute.  Such a one is
+    taken only where it is `needed` (None: each is): until then `register_ffi_target` may bring all of its stages.
+    """
     for type_registration in _jax_types():
         register_ffi_type("of JAX", type_registration)
-    for name, fn, platform in _jax_targets():
+    for name, fn, platform, has_all_stages in _jax_targets():
         if (name, platform) in _origins or name in _PYTHON_CALLBACKS:
             continue
+        if fn is None:
+            _refused[name, platform] = "JAX has it as an untyped one (api_version 0)"
+            continue
+        if not has_all_stages and needed is not None and name not in needed:
+            continue
         try:
-            _register(name, fn, platform, 0, "jaxlib" if name.startswith("lapack_") else "jax")
+            _register(
+                name, fn, platform, 0, "jaxlib" if name.startswith(_LINEAR_ALGEBRA) else "jax"
+            )
         except CyxlaError as error:  # nobody has asked for it yet
             _refused[name, platform] = str(error)
 
@@ -197,6 +211,7 @@ def _register(name: str, fn: Any, platform: str, traits: int, origin: str) -> No
     }
     _runtime.register_ffi_target(name, platform, addresses, traits)
     _origins.setdefault((name, platform), origin)
+    _refused.pop((name, platform), None)
 
 
 def _address(function: Any, role: str) -> int:
@@ -245,20 +260,18 @@ def _xla_client() -> Any:
     return xla_client
 
 
-def _jax_targets() -> Iterator[tuple[str, Any, str]]:
-    """(name, handlers, platform) of the typed targets that are registered with JAX."""
+def _jax_targets() -> Iterator[tuple[str, Any, str, bool]]:
+    """(name, handlers, platform, whether these are all its stages) of JAX's targets."""
     client = _xla_client()
     if client is None:
         return
     for platform, jax_platform in _JAX_PLATFORMS.items():
         # Before JAX has started its backend, targets wait in a list; afterwards XLA has them.
         for name, fn, api_version, _ in client._custom_callback.get(jax_platform, ()):
-            if api_version == 1:
-                yield name, fn, platform
+            yield name, fn if api_version == 1 else None, platform, True
         if platform == "cpu":
             for name, handlers in client.custom_call_targets(jax_platform).items():
-                if isinstance(handlers, dict):
-                    yield name, handlers, platform
+                yield name, handlers if isinstance(handlers, dict) else None, platform, False
 
 
 def _jax_types() -> Iterator[Mapping[str, Any]]:

@@ -1,6 +1,7 @@
 #include "base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,21 +17,37 @@ const char *cyxla_status_name(int32_t status) {
   }
 }
 
-int32_t cyxla__fail(cyxla_error *error, int32_t status, const char *format, ...) {
+/* Room for a message in `error`; 0 where there is none, or the struct was never given its size. */
+static size_t capacity_of(const cyxla_error *error) {
   const size_t header_size = offsetof(cyxla_error, message);
-  /* A struct that is too small for any message (or was never initialised to a size) stays as it is.
-   */
-  if (!error || error->struct_size < header_size + sizeof "...") return status;
-  const size_t capacity = error->struct_size - header_size;
+  if (!error || error->struct_size < header_size + sizeof "...") return 0;
+  return error->struct_size - header_size;
+}
 
+static void mark_as_cut(cyxla_error *error, size_t capacity) {
+  memcpy(error->message + capacity - sizeof "...", "...", sizeof "...");
+}
+
+int32_t cyxla__fail(cyxla_error *error, int32_t status, const char *format, ...) {
+  const size_t capacity = capacity_of(error);
+  if (!capacity) return status;
   va_list arguments;
   va_start(arguments, format);
   const int length = vsnprintf(error->message, capacity, format, arguments);
   va_end(arguments);
   error->code = status;
-  if (length >= 0 && (size_t)length >= capacity)
-    memcpy(error->message + capacity - sizeof "...", "...", sizeof "...");
+  if (length >= 0 && (size_t)length >= capacity) mark_as_cut(error, capacity);
   return status;
+}
+
+void cyxla__add_context(cyxla_error *error, const char *context) {
+  const size_t capacity = capacity_of(error), prefix_size = strlen(context) + strlen(": ");
+  if (prefix_size + sizeof "..." > capacity) return;
+  const bool cut = prefix_size + strlen(error->message) >= capacity;
+  memmove(error->message + prefix_size, error->message, capacity - prefix_size);
+  memcpy(error->message, context, prefix_size - strlen(": "));
+  memcpy(error->message + prefix_size - strlen(": "), ": ", strlen(": "));
+  if (cut) mark_as_cut(error, capacity);
 }
 
 int32_t cyxla__fail_memory(cyxla_error *error, size_t size) {

@@ -14,7 +14,10 @@
 int32_t cyxla__fail(cyxla_error *error, int32_t status, const char *format, ...)
     CYXLA__PRINTF(3, 4);
 
-/* The same, for a lack of `size` bytes of memory. */
+/* Puts "`context`: " before the message of `error` (NULL is fine). */
+void cyxla__add_context(cyxla_error *error, const char *context);
+
+/* The same as cyxla__fail, for a lack of `size` bytes of memory. */
 int32_t cyxla__fail_memory(cyxla_error *error, size_t size);
 
 /* Returns from the calling function with the status of `call` unless it is 0. */

@@ -23,8 +23,8 @@ static int32_t check_output(const cyxla__signature *signature, size_t index, int
     return CYXLA_OK;
   char found[CYXLA__TYPE_TEXT_SIZE], expected[CYXLA__TYPE_TEXT_SIZE];
   return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
-                     "%s: output %zu %s is %s in the executable and %s in the program",
-                     signature->name, index, type->name,
+                     "output %zu %s is %s in the executable and %s in the program", index,
+                     type->name,
                      cyxla__type_text(found, sizeof found, element_type, (int32_t)rank, dimensions),
                      cyxla__type_text(expected, sizeof expected, type->element_type, type->rank,
                                       type->dimensions));
@@ -34,8 +34,8 @@ static int32_t check_output_count(const cyxla__signature *signature, size_t coun
                                   cyxla_error *error) {
   if (count == signature->outputs.count) return CYXLA_OK;
   return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
-                     "%s: the executable has %zu outputs and the program %zu", signature->name,
-                     count, signature->outputs.count);
+                     "the executable has %zu outputs and the program %zu", count,
+                     signature->outputs.count);
 }
 
 /* Compares the outputs with the signature as far as the plugin can tell them: `*out_sure` is false
@@ -93,8 +93,8 @@ static int32_t adopt(cyxla__pjrt_executable *executable, const cyxla_plugin *plu
   /* Without inputs the compile options hold no layout for the plugin to compare. */
   if (!signature->inputs.count && stats.args.argument_size_in_bytes)
     return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
-                       "%s: the executable has inputs, of %lld bytes, and the program has none",
-                       signature->name, (long long)stats.args.argument_size_in_bytes);
+                       "the executable has inputs, of %lld bytes, and the program has none",
+                       (long long)stats.args.argument_size_in_bytes);
   executable->code_size = stats.args.generated_code_size_in_bytes;
   executable->temp_size = stats.args.temp_size_in_bytes;
   return stats.args.alias_size_in_bytes ? keep_inputs(executable, error) : CYXLA_OK;

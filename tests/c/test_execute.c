@@ -279,8 +279,8 @@ static void refuses_wrong_inputs(void) {
   check_refused(executable, (cyxla_input){values, CYXLA_F32, 7}, "f32[2,3] (6 elements)");
   check_refused(executable, (cyxla_input){values, CYXLA_F64, 3}, "f64[3]");
   check_refused(executable, (cyxla_input){values, CYXLA_S32, 6}, "s32[6]");
-  check_refused(executable, (cyxla_input){values, 0, 6}, "unknown type[6]");
-  check_refused(executable, (cyxla_input){values, -7, 6}, "unknown type[6]");
+  check_refused(executable, (cyxla_input){values, 0, 6}, "unknown type 0[6]");
+  check_refused(executable, (cyxla_input){values, -7, 6}, "unknown type -7[6]");
   check_refused(executable, (cyxla_input){NULL, CYXLA_F32, 6}, "has no data");
   check_refused(executable, (cyxla_input){NULL, CYXLA_F32, 0}, "f32[0]");
   check_refused(executable, (cyxla_input){values, CYXLA_F32, SIZE_MAX}, "f32[");

@@ -68,8 +68,8 @@ static void knows_element_types(void) {
   CHECK_INT(cyxla_element_size(INT32_MIN), 0);
   CHECK_TEXT(cyxla__element_name(CYXLA_BF16), "bf16");
   CHECK_TEXT(cyxla__element_name(CYXLA_C128), "c128");
-  CHECK_TEXT(cyxla__element_name(0), "unknown type");
-  CHECK_TEXT(cyxla__element_name(16), "unknown type");
+  CHECK(!cyxla__element_name(0));
+  CHECK(!cyxla__element_name(16));
 }
 
 int main(void) {

@@ -131,7 +131,7 @@ static void writes_types_as_text(void) {
   char text[CYXLA__TYPE_TEXT_SIZE];
   CHECK_TEXT(cyxla__type_text(text, sizeof text, CYXLA_F32, 2, dimensions), "f32[2,0]");
   CHECK_TEXT(cyxla__type_text(text, sizeof text, CYXLA_C128, 0, NULL), "c128[]");
-  CHECK_TEXT(cyxla__type_text(text, sizeof text, 77, 0, NULL), "unknown type[]");
+  CHECK_TEXT(cyxla__type_text(text, sizeof text, 77, 0, NULL), "unknown type 77[]");
   CHECK_TEXT(cyxla__type_text(text, 5, CYXLA_F32, 2, dimensions), "f32[");
   CHECK_TEXT(cyxla__type_text(text, 10, CYXLA_F32, 3, dimensions), "f32[2,0,9");
   CHECK_TEXT(cyxla__type_text(text, 1, CYXLA_F32, 2, dimensions), "");

@@ -50,6 +50,26 @@ static void cuts_long_messages(void) {
   CHECK_TEXT(error.message + sizeof error.message - 5, "xxxx");
 }
 
+static void adds_context(void) {
+  cyxla_error error = CYXLA_ERROR_INIT;
+  cyxla__fail(&error, CYXLA_ABORTED, "stopped");
+  cyxla__add_context(&error, "main");
+  CHECK_TEXT(error.message, "main: stopped");
+  CHECK_INT(error.code, CYXLA_ABORTED);
+  cyxla__add_context(NULL, "main");
+
+  /* What does not fit is cut; context that leaves no room for the message is left out. */
+  static char text[sizeof(cyxla_error)];
+  memset(text, 'x', sizeof text - 1);
+  cyxla__fail(&error, CYXLA_ABORTED, "%.*s", (int)sizeof error.message - 1, text);
+  cyxla__add_context(&error, "main");
+  CHECK_CONTAINS(error.message, "main: x");
+  CHECK_TEXT(error.message + sizeof error.message - 5, "x...");
+  cyxla__fail(&error, CYXLA_ABORTED, "stopped");
+  cyxla__add_context(&error, text);
+  CHECK_TEXT(error.message, "stopped");
+}
+
 /* Callers may know a shorter struct, or have forgotten to say a size. */
 static void respects_the_size(void) {
   union {
@@ -93,6 +113,7 @@ int main(void) {
   RUN(pins_the_numbers);
   RUN(fills_an_error);
   RUN(needs_no_error);
+  RUN(adds_context);
   RUN(cuts_long_messages);
   RUN(respects_the_size);
   RUN(try_returns_failures);

@@ -209,7 +209,8 @@ def test_one_array_for_several_inputs(downstream):
     for names, expected in (("xy", 12), ("yx", 21), ("xx", 11), ("yy", 22), ("xy", 12)):
         inputs = [(addresses[name], F32, 16) for name in names]
         for zero_copy in (True, False, True):
-            assert downstream.Call(executable, inputs, [result.ctypes.data], zero_copy).execute() == 0
+            call = downstream.Call(executable, inputs, [result.ctypes.data], zero_copy)
+            assert call.execute() == 0
             np.testing.assert_array_equal(result, np.full(16, expected))
 
 
@@ -217,7 +218,8 @@ def test_inputs_are_not_written(downstream):
     """XLA could use an input's memory for a result: here it never may."""
 
     def in_place(x):
-        return x.at[0].set(7.0), jnp.sort(x), jax.lax.fori_loop(0, 3, lambda i, y: y.at[i].add(1), x)
+        counted = jax.lax.fori_loop(0, 3, lambda i, y: y.at[i].add(1), x)
+        return x.at[0].set(7.0), jnp.sort(x), counted
 
     executable, _ = cx.compile_program(cx.lower(in_place, [VECTOR]))
     x = aligned(16)

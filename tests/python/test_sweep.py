@@ -42,14 +42,47 @@ FAULTY_VERSION = "0.11.2"
 CPU = Path("/proc/cpuinfo").read_text()
 DATA = Path(__file__).parents[1] / "data"
 
-#: Programs with an arctan of its vector functions.
-ARCTANGENTS = {"lax.atan", "jnp.arctan", "jnp.arctan_of_exp", "special.owens_t"}
+#: Programs with an arctan of its vector functions, and one that has it or not.
+ARCTANGENTS = {"lax.atan", "jnp.arctan", "jnp.arctan_of_exp"}
+PERHAPS_ARCTANGENTS = {"special.owens_t"}
 
 #: By JAX's version, for this version of the plugin: what the plugin's XLA computes otherwise than
 #: that of jaxlib, and the largest difference in units in the last place (0: other NaNs).  Where
 #: they are of the same version, nothing may differ.
 DIFFERING = {
-    "0.10.2": {},
+    "0.10.2": {
+        "lax.exp c128": 0,
+        "lax.log c128": 64,
+        "lax.log1p c128": 4,
+        "lax.logistic c64": 0,
+        "lax.logistic c128": 0,
+        "lax.sin c128": 0,
+        "lax.tan c64": 4,
+        "lax.tan c128": 4,
+        "lax.tanh c64": 4,
+        "lax.tanh c128": 4,
+        "lax.atan f32": 4,
+        "lax.atan f64": 4,
+        "lax.atanh f64": 128,
+        "lax.erfc f32": 1,
+        "lax.erf_inv f64": 16,
+        "lax.betainc f64": 1024,
+        "special.beta f32": 1,
+        "special.beta f64": 0,
+        "special.poch f32": 1,
+        "special.factorial f32": 1,
+        "special.erfcx f32": 1,
+        "special.owens_t f32": 4 << 29,  # 4 of float32, in a result of float64
+        "special.owens_t f64": 4,
+        "special.betainc_x f64": 1024,
+        "jnp.unwrap f32": 0,
+        "jnp.unwrap f64": 0,
+        "jnp.arctan f32": 4,
+        "jnp.arctan f64": 4,
+        "jnp.arctan_of_exp f32": 2,
+        "jnp.arctan_of_exp f64": 2,
+        "nn.log1mexp f64": 32,
+    },
 }
 
 
@@ -154,7 +187,7 @@ def over(cases):
 
 @over(parameters())
 def test_values_equal_jax(case, type_name):
-    tolerance = tolerances().get((case.name, type_name))
+    tolerance = tolerances().get(f"{case.name} {type_name}")
     _, differing = outcome(case, type_name)
     if tolerance is None:
         assert not differing, f"sizes that differ, and by how many ulp: {differing}"
@@ -172,7 +205,7 @@ def test_derivatives_equal_jax(case, type_name):
     assert not differing, f"sizes that differ, and by how many ulp: {differing}"
 
 
-@over((case, type_name) for case, type_name in parameters() if case.name in ARCTANGENTS)
+@over(each for each in parameters() if each[0].name in ARCTANGENTS)
 def test_the_faulty_arctan_is_mended(case, type_name):
     if plugin_version() != FAULTY_VERSION or not has_avx():
         pytest.skip("the plugin's arctan is right")
@@ -181,7 +214,7 @@ def test_the_faulty_arctan_is_mended(case, type_name):
     assert (workaround and workaround.split(":")[0]) == expected
 
 
-@over((case, type_name) for case, type_name in parameters() if case.name not in ARCTANGENTS)
+@over(each for each in parameters() if each[0].name not in ARCTANGENTS | PERHAPS_ARCTANGENTS)
 def test_nothing_else_is_mended(case, type_name):
     workaround, _ = outcome(case, type_name)
     assert workaround is None

@@ -33,7 +33,7 @@ def functions():
 
 
 class Work:
-    """For each thread several calls, with memory and arguments of its own, and what they must give."""
+    """For each thread several calls, with memory of its own, and what they must give."""
 
     def __init__(self, downstream, executables, zero_copy):
         generator = np.random.default_rng(0)

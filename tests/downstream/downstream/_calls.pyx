@@ -1,9 +1,7 @@
 # cython: language_level=3
 """All of cyxla's Cython API, by addresses: what a C library does that has its own memory and threads."""
 
-import cython
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 
@@ -14,7 +12,6 @@ from cyxla._runtime cimport (
     Input,
     ProgramSpec,
     aligned_memory,
-    error_info,
     execute,
     free_aligned,
     itemsize,

@@ -1,0 +1,393 @@
+"""Linear algebra: jaxlib's LAPACK functions, called by a plugin, give what they give in JAX.
+
+A program applies a function to matrices of several sizes and to a batch, and all bits of all
+results are those of `jax.jit`.  Only products of matrices come from libraries of which plugin and
+jaxlib have builds of their own: results may differ by roundings where the executable holds one.
+"""
+
+import functools
+import importlib.metadata
+import pickle
+import zlib
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+import pytest
+from differential import DTYPES, Comparison, thunk_kinds, x64_for
+from jax.lax import linalg as lax_linalg
+
+import cyxla as cx
+from cyxla import custom_calls, platforms
+
+TYPES = ("f32", "f64", "c64", "c128")
+SIZES = (0, 1, 3, 50)
+BATCH = (2, 3, 4)  # of matrices of four rows
+
+#: For what is put together from functions of which all types are tried.
+SOME = ("c128",)
+
+#: What JAX makes no promise for that it stays the same.
+UNSTABLE = [
+    f"lapack_{letter}{name}_ffi"
+    for name in ("gehrd", "hetrd", "sytrd", "geqp3", "gtsv", "trsyl", "gees", "geesx")
+    for letter in "sdcz"
+] + ["tridiagonal_solve_perturbed_ffi"]
+
+PRODUCTS = {"dot", "ynn-fusion"}
+
+#: Tolerances in units of rounding of each result's largest value: where plugin and jaxlib have
+#: products of different builds, and where they are different versions of XLA.  Errors of products
+#: grow with the condition of what comes after.
+PRODUCT_TOLERANCE = 16
+OTHER_XLA_TOLERANCE = 4096
+
+
+# ---- functions ----
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of one matrix, or batch of them: what kind it takes, and from which size on."""
+
+    function: object
+    matrix: str = "general"
+    least: int = 0
+    types: tuple = TYPES
+
+
+def right_side(a):
+    """Two columns for the right side of an equation, without an input of their own."""
+    return jnp.concatenate([a[..., :, :1] + 1, a[..., :, -1:] - 2], axis=-1)
+
+
+def least_squares(a):
+    function = lambda a: jnp.linalg.lstsq(a, right_side(a))  # noqa: E731
+    return function(a) if a.ndim == 2 else jax.vmap(jax.vmap(function))(a)
+
+
+def unbatched(function):
+    """For functions that take one matrix, or don't see that they are given several."""
+
+    def apply(a):
+        return function(a) if a.ndim == 2 else jax.vmap(jax.vmap(function))(a)
+
+    return apply
+
+
+def householder(a):
+    reflectors, scales = jnp.linalg.qr(a, mode="raw")
+    reflectors = jnp.swapaxes(reflectors, -1, -2)
+    return lax_linalg.householder_product(reflectors, scales)
+
+
+def tridiagonal_solve(a):
+    d = jnp.diagonal(a, axis1=-2, axis2=-1)
+    zeros = jnp.zeros_like(d[..., :1])
+    lower = jnp.concatenate([zeros, d[..., 1:] / 9], axis=-1)
+    upper = jnp.concatenate([d[..., 1:] / 7, zeros], axis=-1)
+    return lax_linalg.tridiagonal_solve(lower, d, upper, right_side(a))
+
+
+CASES = {
+    "cholesky": Case(jnp.linalg.cholesky, "positive"),
+    "scipy.cholesky": Case(jsl.cholesky, "positive", types=SOME),
+    "cho_solve": Case(
+        lambda a: jsl.cho_solve(jsl.cho_factor(a, lower=True), right_side(a)),
+        "positive",
+        1,
+        types=SOME,
+    ),
+    "solve": Case(lambda a: jnp.linalg.solve(a, right_side(a))),
+    "triangular_solve": Case(
+        lambda a: lax_linalg.triangular_solve(a, right_side(a), left_side=True, lower=True),
+        "triangular",
+    ),
+    "triangular_solve_right": Case(
+        lambda a: lax_linalg.triangular_solve(a, a, lower=True, transpose_a=True), "triangular"
+    ),
+    "solve_triangular": Case(
+        unbatched(lambda a: jsl.solve_triangular(a, right_side(a), lower=True, trans="C")),
+        "triangular",
+        1,
+        types=SOME,
+    ),
+    "lax.lu": Case(lax_linalg.lu),
+    "lu": Case(unbatched(jsl.lu)),
+    "lu_factor": Case(jsl.lu_factor, types=SOME),
+    "lu_solve": Case(
+        unbatched(lambda a: jsl.lu_solve(jsl.lu_factor(a), right_side(a))), least=1, types=SOME
+    ),
+    "qr": Case(jnp.linalg.qr),
+    "qr_complete": Case(
+        lambda a: jnp.linalg.qr(a[..., :, :2], mode="complete"), least=2, types=SOME
+    ),
+    "householder": Case(lambda a: householder(a), types=SOME, least=1),
+    "qr_pivoting": Case(unbatched(lambda a: jsl.qr(a, pivoting=True))),
+    "svd_by_qr": Case(lambda a: lax_linalg.svd(a, algorithm=lax_linalg.SvdAlgorithm.QR)),
+    "svd": Case(jnp.linalg.svd),
+    "svd_wide": Case(
+        lambda a: jnp.linalg.svd(a[..., :2, :], full_matrices=False), least=2, types=SOME
+    ),
+    "svdvals": Case(jnp.linalg.svdvals, types=SOME),
+    "eigh": Case(jnp.linalg.eigh, "hermitian"),
+    "eigvalsh": Case(jnp.linalg.eigvalsh, "hermitian", types=SOME),
+    "eig": Case(jnp.linalg.eig),
+    "eigvals": Case(jnp.linalg.eigvals),
+    "schur": Case(jsl.schur),
+    "hessenberg": Case(unbatched(lambda a: jsl.hessenberg(a, calc_q=True))),
+    "tridiagonal": Case(lambda a: lax_linalg.tridiagonal(a, lower=True), "hermitian"),
+    "tridiagonal_solve": Case(tridiagonal_solve, "positive", 3, types=SOME),
+    "expm": Case(unbatched(jsl.expm)),
+    "inv": Case(jnp.linalg.inv),
+    "det": Case(jnp.linalg.det),
+    "slogdet": Case(jnp.linalg.slogdet),
+    "lstsq": Case(least_squares),
+    "pinv": Case(jnp.linalg.pinv),
+    "norm_nuclear": Case(
+        lambda a: jnp.linalg.norm(a, ord="nuc", axis=(-2, -1)), least=1, types=SOME
+    ),
+    "norm": Case(lambda a: jnp.linalg.norm(a, axis=(-2, -1)), types=SOME),
+    "matrix_power": Case(lambda a: jnp.linalg.matrix_power(a, -3), least=1, types=SOME),
+    "sqrtm": Case(unbatched(jsl.sqrtm), "positive", 1, types=SOME),
+    "polar": Case(unbatched(lambda a: jsl.polar(a, method="svd")), least=1, types=SOME),
+    "gradient": Case(
+        jax.grad(lambda a: jnp.abs(jnp.linalg.slogdet(a)[1]).sum()), least=1, types=SOME
+    ),
+}
+
+SINGULAR = {
+    "cholesky": jnp.linalg.cholesky,
+    "inv": jnp.linalg.inv,
+    "solve": lambda a: jnp.linalg.solve(a, right_side(a)),
+    "triangular_solve": lambda a: lax_linalg.triangular_solve(a, a, lower=True),
+    "lax.lu": lax_linalg.lu,
+    "qr": jnp.linalg.qr,
+    "svd": jnp.linalg.svd,
+    "eigh": jnp.linalg.eigh,
+    "eigvals": jnp.linalg.eigvals,
+    "schur": jsl.schur,
+    "det": jnp.linalg.det,
+    "slogdet": jnp.linalg.slogdet,
+}
+
+#: All that the products of the two builds compute differently.
+DIFFERING = {
+    ("expm", "c128"),
+    ("lstsq", "c128"),
+    ("matrix_power", "c128"),
+    ("pinv", "c128"),
+    ("polar", "c128"),
+    ("sqrtm", "c128"),
+}
+
+
+# ---- inputs ----
+
+
+def matrices(name, type_name):
+    """Matrices of all sizes and a batch, which are well-conditioned."""
+    case = CASES[name]
+    generator = np.random.default_rng(zlib.crc32(f"{name} {type_name}".encode()))
+    shapes = [(size, size) for size in SIZES if size >= case.least]
+    return [matrix(case.matrix, shape, type_name, generator) for shape in (*shapes, (*BATCH, 4))]
+
+
+def matrix(kind, shape, type_name, generator):
+    values = generator.normal(size=shape)
+    if type_name in ("c64", "c128"):
+        values = values + 1j * generator.normal(size=shape)
+    size = shape[-1]
+    if kind == "general":
+        values = values + 2 * np.eye(size)
+    elif kind == "hermitian":
+        values = values + values.conj().swapaxes(-1, -2)
+    elif kind == "positive":
+        values = values @ values.conj().swapaxes(-1, -2) + size * np.eye(size)
+    else:
+        values = np.tril(values) / max(size, 1) + 2 * np.eye(size)
+    return values.astype(DTYPES[type_name])
+
+
+def bad_matrices(type_name):
+    """Singular ones, indefinite ones, and such with NaN and infinities."""
+    ones = np.ones((4, 4))
+    with_nan, with_infinity = np.eye(4), np.eye(4)
+    with_nan[2, 1] = np.nan
+    with_infinity[1, 1] = np.inf
+    all_of_them = [np.zeros((4, 4)), ones, -np.eye(4), np.triu(ones, 1), with_nan, with_infinity]
+    return np.stack(all_of_them).astype(DTYPES[type_name])
+
+
+# ---- running ----
+
+
+def same_xla():
+    """Whether the plugin's XLA is that of jaxlib: its package has the version of its JAX."""
+    return importlib.metadata.version("lammps-jax-pjrt-cpu") == jax.__version__
+
+
+def compare(function, *arguments):
+    program = cx.lower(function, arguments, custom_calls=UNSTABLE)
+    executable, _ = cx.compile_program(program)
+    thunks = thunk_kinds(executable.serialize())
+    results = executable.run(arguments)
+    expected = [np.asarray(each) for each in jax.tree.leaves(jax.jit(function)(*arguments))]
+    for result, other in zip(results, expected, strict=True):
+        assert (result.dtype, result.shape) == (other.dtype, other.shape)
+    return program, Comparison(results, expected, thunks)
+
+
+@functools.cache
+def outcome(name, type_name):
+    function = CASES[name].function
+    with x64_for(type_name):
+        return compare(
+            lambda *all_of_them: [function(each) for each in all_of_them],
+            *matrices(name, type_name),
+        )
+
+
+def is_right(comparison):
+    if comparison.equal:
+        return True
+    if comparison.thunks & PRODUCTS and comparison.close(PRODUCT_TOLERANCE):
+        return True
+    return not same_xla() and comparison.close(OTHER_XLA_TOLERANCE)
+
+
+ALL = [(name, type_name) for name, case in CASES.items() for type_name in case.types]
+
+
+@pytest.mark.parametrize(("name", "type_name"), ALL)
+def test_equals_jax(name, type_name):
+    _, comparison = outcome(name, type_name)
+    assert is_right(comparison), str(comparison)
+
+
+def test_the_tolerance_is_needed():
+    """For what is listed, and for nothing else."""
+    if not same_xla():
+        pytest.skip("the plugin has another XLA than jaxlib")
+    assert {each for each in ALL if not outcome(*each)[1].equal} == DIFFERING
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("name", SINGULAR)
+def test_bad_input_gives_what_it_gives_in_jax(name, type_name):
+    with x64_for(type_name):
+        _, comparison = compare(SINGULAR[name], bad_matrices(type_name))
+    assert comparison.equal, str(comparison)
+    if name in ("cholesky", "inv", "solve", "eigh"):
+        assert any(np.isnan(each).any() for each in comparison.results)
+
+
+def test_all_of_jaxlibs_targets_are_registered():
+    plugin = platforms.loaded_plugin("cpu")
+    outcome("cholesky", "f32")
+    found = [each for each in custom_calls.targets(plugin) if each.origin == "jaxlib"]
+    assert len(found) >= 61
+    assert {each.state for each in found} == {"registered"}
+
+
+def test_most_of_jaxlibs_targets_are_called():
+    """What is left has no function in JAX that would call it."""
+    called = {target for each in ALL for target in outcome(*each)[0].custom_calls}
+    registered = {each.name for each in custom_calls.targets()}
+    registered = {each for each in registered if each.startswith("lapack_")}
+    assert registered - called == NOT_CALLED
+
+
+NOT_CALLED = set()
+
+
+# ---- a fresh process ----
+
+START = """
+    import pickle, sys, threading
+    import numpy as np
+    {imports}
+    import cyxla as cx
+    program, executable, matrix, expected = pickle.load(open(sys.argv[1], "rb"))
+    executable, statistics = cx.load_executable(program, executable)
+    assert statistics.from_cache
+    results = executable.run([matrix])
+    for result, other in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(result, other)
+    print("equal")
+"""
+
+
+@pytest.mark.parametrize("imports", ["", "import jax", "import jax.numpy", "import jaxlib"])
+def test_a_fresh_process_can_start_with_a_serialized_executable(tmp_path, run_python, imports):
+    """LAPACK is there although nothing has been lowered or compiled."""
+
+    def function(a):
+        return jnp.linalg.cholesky(a), jnp.linalg.eigh(a), jnp.linalg.solve(a, right_side(a))
+
+    generator = np.random.default_rng(0)
+    argument = matrix("positive", (5, 5), "f32", generator)
+    program = cx.lower(function, [argument])
+    executable, _ = cx.compile_program(program)
+    data = executable.serialize()
+    path = tmp_path / "program.pickle"
+    path.write_bytes(pickle.dumps((program, data, argument, executable.run([argument]))))
+    assert run_python(START.format(imports=imports), path) == "equal\n"
+
+
+def test_a_fresh_process_can_start_with_a_program(tmp_path, run_python):
+    program = cx.lower(jnp.linalg.cholesky, [jax.ShapeDtypeStruct((3, 3), np.float32)])
+    path = tmp_path / "program.pickle"
+    path.write_bytes(pickle.dumps(program))
+    code = """
+        import pickle, sys
+        import numpy as np
+        import cyxla as cx
+        executable, _ = cx.compile_program(pickle.load(open(sys.argv[1], "rb")))
+        print(executable.run([np.diag([1, 4, 9])])[0].tolist())
+    """
+    assert run_python(code, path) == "[[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]]\n"
+
+
+OTHER_PLUGIN = """
+    import sys
+    import jax, jax.numpy as jnp, numpy as np
+    import jax.scipy.linalg as jsl
+    import cyxla as cx
+    from cyxla import custom_calls, platforms
+
+    (plugin,) = (each for each in cx.find_plugins() if each.name == "xla_plugins.xla_cpu_pjrt")
+    cx.initialize(plugin.path, platform="cpu")
+    jax.config.update("jax_enable_x64", True)
+    generator = np.random.default_rng(1)
+    unstable = ["lapack_%sgees_ffi" % letter for letter in "sdcz"]
+
+    def function(a):
+        hermitian = a + a.conj().T
+        positive = hermitian + 9 * jnp.eye(4, dtype=a.dtype)
+        return (jnp.linalg.cholesky(positive), jnp.linalg.cholesky(-positive),
+                jax.lax.linalg.lu(a), jnp.linalg.qr(a), jnp.linalg.svd(a),
+                jnp.linalg.eigh(hermitian), jnp.linalg.eig(a), jsl.schur(a),
+                jnp.linalg.solve(a, a[:, :2]), jnp.linalg.inv(a), jnp.linalg.slogdet(a))
+
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        a = generator.normal(size=(4, 4)) + 2 * np.eye(4)
+        if np.dtype(dtype).kind == "c":
+            a = a + 1j * generator.normal(size=(4, 4))
+        a = a.astype(dtype)
+        executable, _ = cx.compile_program(cx.lower(function, [a], custom_calls=unstable))
+        epsilon = np.finfo(dtype).eps
+        expected = jax.tree.leaves(jax.jit(function)(a))
+        for result, other in zip(executable.run([a]), expected, strict=True):
+            np.testing.assert_allclose(result, other, rtol=100 * epsilon, atol=100 * epsilon)
+    found = [each for each in custom_calls.targets(platforms.loaded_plugin("cpu"))
+             if each.origin == "jaxlib"]
+    print(len(found) >= 61, {each.state for each in found})
+"""
+
+
+def test_an_older_plugin_gets_them_bridged(run_python):
+    """Its FFI is older than that of jaxlib: without a bridge it drops the handlers."""
+    assert run_python(OTHER_PLUGIN) == "True {'bridged'}\n"
