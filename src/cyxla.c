@@ -115,12 +115,10 @@ static int32_t report_input(const cyxla_executable *executable, const cyxla_inpu
   const int64_t found_size = (int64_t)input->size;
   char found[CYXLA__TYPE_TEXT_SIZE], expected[CYXLA__TYPE_TEXT_SIZE];
   if (input->type == type->element_type && input->size == signature->inputs.lengths[index])
-    return cyxla__fail(error, CYXLA_INPUT_MISMATCH, "%s: input %zu %s has no data", signature->name,
-                       index, type->name);
+    return cyxla__fail(error, CYXLA_INPUT_MISMATCH, "input %zu %s has no data", index, type->name);
   return cyxla__fail(
-      error, CYXLA_INPUT_MISMATCH,
-      "%s: input %zu %s has elements %s and should be %s (%zu elements)", signature->name, index,
-      type->name, cyxla__type_text(found, sizeof found, input->type, 1, &found_size),
+      error, CYXLA_INPUT_MISMATCH, "input %zu %s has elements %s and should be %s (%zu elements)",
+      index, type->name, cyxla__type_text(found, sizeof found, input->type, 1, &found_size),
       cyxla__type_text(expected, sizeof expected, type->element_type, type->rank, type->dimensions),
       signature->inputs.lengths[index]);
 }
@@ -130,8 +128,7 @@ static int32_t check_call(const cyxla_executable *executable, const cyxla_input 
                           void *const *outputs, cyxla_error *error) {
   const cyxla__arrays *expected = &executable->signature.inputs;
   if ((expected->count && !inputs) || (executable->signature.outputs.count && !outputs))
-    return cyxla__fail(error, CYXLA_INVALID_ARGUMENT, "%s: its inputs or outputs are NULL",
-                       executable->signature.name);
+    return cyxla__fail(error, CYXLA_INVALID_ARGUMENT, "its inputs or outputs are NULL");
   for (size_t i = 0; i < expected->count; ++i)
     if (inputs[i].type != expected->types[i].element_type ||
         inputs[i].size != expected->lengths[i] || (!inputs[i].data && inputs[i].size))
@@ -141,7 +138,9 @@ static int32_t check_call(const cyxla_executable *executable, const cyxla_input 
 
 int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs, void *const *outputs,
                       uint32_t flags, cyxla_error *error) {
-  TRY(check_call(executable, inputs, outputs, error));
-  return cyxla__pjrt_execute(&executable->pjrt, inputs, outputs, (flags & CYXLA_ZERO_COPY) != 0,
-                             error);
+  const bool zero_copy = (flags & CYXLA_ZERO_COPY) != 0;
+  int32_t status = check_call(executable, inputs, outputs, error);
+  if (!status) status = cyxla__pjrt_execute(&executable->pjrt, inputs, outputs, zero_copy, error);
+  if (status) cyxla__add_context(error, executable->signature.name);
+  return status;
 }

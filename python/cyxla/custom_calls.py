@@ -178,7 +178,8 @@ def collect(needed: Collection[str] | None = ()) -> None:
     """Registers what JAX knows, if it is imported; to be called often, as it may know more now.
 
     Once its backend has started JAX tells of a target no other stage than execute.  Such a one is
-    taken only where it is `needed` (None: each is): until then `register_ffi_target` may bring all of its stages.
+    taken only where it is `needed` (None: each is): until then `register_ffi_target` may bring all
+    of its stages.
     """
     for type_registration in _jax_types():
         register_ffi_type("of JAX", type_registration)

@@ -11,9 +11,18 @@
 /* Plugins from this minor on keep the stage of a state. */
 enum { MINOR_WITH_STAGES = 3 };
 
+/* Handlers call what was in the table that they were compiled for, and don't ask whether it is in
+ * the one that they get: what newer versions than ours have added must be there too. */
+enum { NEWER_SLOTS = 32 };
+
+typedef struct bridged_table {
+  XLA_FFI_Api api;
+  void (*newer[NEWER_SLOTS])(void);
+} bridged_table;
+
 typedef struct bridge {
   const XLA_FFI_Api *plugin_api;
-  XLA_FFI_Api table;
+  bridged_table table;
   XLA_FFI_TypeId holder_type;
 } bridge;
 
@@ -51,16 +60,16 @@ static XLA_FFI_Error *fail_unimplemented(void) {
                           current->plugin_api->api_version.minor_version);
 }
 
-static void fill_table(XLA_FFI_Api *table, const XLA_FFI_Api *plugin_api) {
+static void fill_table(bridged_table *table, const XLA_FFI_Api *plugin_api) {
   const size_t size =
       plugin_api->struct_size < sizeof *table ? plugin_api->struct_size : sizeof *table;
   void (*const missing)(void) = (void (*)(void))fail_unimplemented;
   for (size_t at = size; at + sizeof missing <= sizeof *table; at += sizeof missing)
     memcpy((char *)table + at, &missing, sizeof missing);
   memcpy(table, plugin_api, size);
-  table->struct_size = sizeof *table;
-  table->XLA_FFI_State_Set = set_state;
-  table->XLA_FFI_State_Get = get_state;
+  table->api.struct_size = sizeof *table;
+  table->api.XLA_FFI_State_Set = set_state;
+  table->api.XLA_FFI_State_Get = get_state;
 }
 
 int32_t cyxla__ffi_bridge_open(const XLA_FFI_Api *plugin_api, cyxla_error *error) {
@@ -104,7 +113,7 @@ static XLA_FFI_Error *forward(size_t index, XLA_FFI_CallFrame *frame) {
   const XLA_FFI_Api *plugin_api = frame->api;
   const bridge *before = current; /* a handler may run another program */
   current = find_bridge(plugin_api);
-  frame->api = &current->table;
+  frame->api = &current->table.api;
   XLA_FFI_Error *error = target->handlers[frame->stage](frame);
   frame->api = plugin_api;
   current = before;

@@ -2,8 +2,8 @@
  *
  * A plugin refuses a handler that was compiled for a newer minor version than its own, and keeps no
  * state of types that it does not know.  It is given a trampoline instead, which tells a version
- * that suits and calls the handler with a bridged table: the plugin's, filled up to the size of
- * ours with functions that fail by name, and with our functions for state. */
+ * that suits and calls the handler with a bridged table: the plugin's, with our functions for
+ * state, and filled up with functions that fail where a newer one may have others. */
 #ifndef CYXLA_FFI_BRIDGE_H
 #define CYXLA_FFI_BRIDGE_H
 

@@ -1,6 +1,7 @@
 #include "pjrt/ffi_extension.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,33 +64,39 @@ static const ffi_extension *find_extension(const cyxla_plugin *plugin) {
 
 static _Thread_local const XLA_FFI_Api *probed_api;
 
+/* It accepts whatever version it is asked for: a refusal would be leaked by the plugin. */
 static XLA_FFI_Error *probe(XLA_FFI_CallFrame *frame) {
   probed_api = frame->api;
-  return cyxla__ffi_error(frame->api, XLA_FFI_Error_Code_UNIMPLEMENTED,
-                          "cyxla only wanted to see the FFI API");
+  if (!frame->extension_start || frame->extension_start->type != XLA_FFI_Extension_Metadata)
+    return cyxla__ffi_error(frame->api, XLA_FFI_Error_Code_UNIMPLEMENTED,
+                            "cyxla's probe is not to be called");
+  XLA_FFI_Metadata *metadata = ((XLA_FFI_Metadata_Extension *)frame->extension_start)->metadata;
+  metadata->api_version.major_version = frame->api->api_version.major_version;
+  metadata->api_version.minor_version = frame->api->api_version.minor_version;
+  return NULL;
 }
 
 /* The plugin's FFI table, or NULL. */
 static const XLA_FFI_Api *probe_api(const cyxla_plugin *plugin, const ffi_extension *extension) {
-  static const char name[] = "cyxla.probe";
+  char name[64]; /* another one for each cyxla in the process */
+  snprintf(name, sizeof name, "cyxla.probe.%zx", (size_t)(uintptr_t)probe);
   const size_t platform_size = strlen(plugin->platform);
   probed_api = NULL;
   register_handler_args args = {.struct_size = sizeof args,
                                 .target_name = name,
-                                .target_name_size = sizeof name - 1,
+                                .target_name_size = strlen(name),
                                 .handler = (void *)(uintptr_t)probe,
                                 .platform_name = plugin->platform,
                                 .platform_name_size = platform_size};
   old_register_handler_args old = {.struct_size = sizeof old,
                                    .target_name = name,
-                                   .target_name_size = sizeof name - 1,
+                                   .target_name_size = strlen(name),
                                    .api_version = 1,
                                    .handler = (void *)(uintptr_t)probe,
                                    .platform_name = plugin->platform,
                                    .platform_name_size = platform_size};
-  /* The probe is refused, as it wants to be; whether and how the plugin says so is no matter.  A
-   * plugin that has the old struct refuses the new one, which is smaller, without looking into it.
-   */
+  /* Whether and how the plugin refuses is no matter.  One that has the old struct refuses the new
+   * one, which is smaller, without looking into it. */
   cyxla__pjrt_check(&plugin->api, extension->register_handler(&args), "", NULL);
   if (!probed_api) cyxla__pjrt_check(&plugin->api, extension->register_handler(&old), "", NULL);
   return probed_api;

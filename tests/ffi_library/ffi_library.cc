@@ -19,10 +19,10 @@ namespace ffi = xla::ffi;
 
 // Writes into the result, bytes, all that the call frame holds of attributes: names in their order,
 // kinds, element types and values.
-static void WriteBytes(std::string& text, const void* data, size_t size) {
+static void WriteBytes(std::string &text, const void *data, size_t size) {
   char digits[3];
   for (size_t i = 0; i < size; ++i) {
-    snprintf(digits, sizeof digits, "%02x", static_cast<const unsigned char*>(data)[i]);
+    snprintf(digits, sizeof digits, "%02x", static_cast<const unsigned char *>(data)[i]);
     text += digits;
   }
 }
@@ -31,30 +31,30 @@ static size_t SizeOf(XLA_FFI_DataType type) {
   return ffi::ByteWidth(static_cast<ffi::DataType>(type));
 }
 
-static void WriteAttributes(std::string& text, const XLA_FFI_Attrs& attributes) {
+static void WriteAttributes(std::string &text, const XLA_FFI_Attrs &attributes) {
   text += '{';
   for (int64_t i = 0; i < attributes.size; ++i) {
     text.append(attributes.names[i]->ptr, attributes.names[i]->len);
     text += '=';
-    const void* value = attributes.attrs[i];
+    const void *value = attributes.attrs[i];
     switch (attributes.types[i]) {
       case XLA_FFI_AttrType_ARRAY: {
-        const auto* array = static_cast<const XLA_FFI_Array*>(value);
+        const auto *array = static_cast<const XLA_FFI_Array *>(value);
         text += "array " + std::to_string(array->dtype) + ' ' + std::to_string(array->size) + ' ';
         WriteBytes(text, array->data, array->size * SizeOf(array->dtype));
         break;
       }
       case XLA_FFI_AttrType_DICTIONARY:
-        WriteAttributes(text, *static_cast<const XLA_FFI_Attrs*>(value));
+        WriteAttributes(text, *static_cast<const XLA_FFI_Attrs *>(value));
         break;
       case XLA_FFI_AttrType_SCALAR: {
-        const auto* scalar = static_cast<const XLA_FFI_Scalar*>(value);
+        const auto *scalar = static_cast<const XLA_FFI_Scalar *>(value);
         text += "scalar " + std::to_string(scalar->dtype) + ' ';
         WriteBytes(text, scalar->value, SizeOf(scalar->dtype));
         break;
       }
       case XLA_FFI_AttrType_STRING: {
-        const auto* span = static_cast<const XLA_FFI_ByteSpan*>(value);
+        const auto *span = static_cast<const XLA_FFI_ByteSpan *>(value);
         text += "string ";
         WriteBytes(text, span->ptr, span->len);
         break;
@@ -73,12 +73,12 @@ XLA_FFI_DEFINE_HANDLER(kDumpAttributes, DumpAttributes,
                        ffi::Ffi::Bind().Attrs().Ret<ffi::Buffer<ffi::U8>>());
 
 // The C++ interface shows no names of attributes: so this one looks into the frame.
-extern "C" XLA_FFI_Error* dump_attributes(XLA_FFI_CallFrame* frame) {
+extern "C" XLA_FFI_Error *dump_attributes(XLA_FFI_CallFrame *frame) {
   if (!frame->extension_start) {
     std::string text;
     WriteAttributes(text, frame->attrs);
-    auto* buffer = static_cast<XLA_FFI_Buffer*>(frame->rets.rets[0]);
-    strncpy(static_cast<char*>(buffer->data), text.c_str(), static_cast<size_t>(buffer->dims[0]));
+    auto *buffer = static_cast<XLA_FFI_Buffer *>(frame->rets.rets[0]);
+    strncpy(static_cast<char *>(buffer->data), text.c_str(), static_cast<size_t>(buffer->dims[0]));
   }
   return kDumpAttributes(frame);
 }
@@ -89,7 +89,7 @@ static ffi::Error DecodeAttributes(int32_t i32, int64_t i64, float f32, double f
                                    ffi::Span<const int64_t> i64s, ffi::Span<const float> f32s,
                                    ffi::Span<const double> f64s, ffi::Dictionary nested,
                                    ffi::Dictionary empty, ffi::ResultBuffer<ffi::F64> result) {
-  double* out = result->typed_data();
+  double *out = result->typed_data();
   *out++ = i32;
   *out++ = static_cast<double>(i64);
   *out++ = f32;
@@ -175,18 +175,16 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(divide, Divide,
 static ffi::Error Echo(ffi::AnyBuffer x, ffi::Result<ffi::AnyBuffer> y,
                        ffi::ResultBuffer<ffi::S64> type) {
   if (x.size_bytes() > 0) memcpy(y->untyped_data(), x.untyped_data(), x.size_bytes());
-  int64_t* out = type->typed_data();
+  int64_t *out = type->typed_data();
   *out++ = static_cast<int64_t>(x.element_type());
   *out++ = static_cast<int64_t>(x.dimensions().size());
   for (int64_t dimension : x.dimensions()) *out++ = dimension;
   return ffi::Error::Success();
 }
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(echo, Echo,
-                              ffi::Ffi::Bind()
-                                  .Arg<ffi::AnyBuffer>()
-                                  .Ret<ffi::AnyBuffer>()
-                                  .Ret<ffi::Buffer<ffi::S64>>());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    echo, Echo,
+    ffi::Ffi::Bind().Arg<ffi::AnyBuffer>().Ret<ffi::AnyBuffer>().Ret<ffi::Buffer<ffi::S64>>());
 
 // ---- state ----
 
@@ -203,12 +201,24 @@ ffi::TypeId Counter::id = {};
 ffi::TypeInfo Counter::info = ffi::MakeTypeInfo<Counter>();
 std::atomic<int64_t> Counter::made, Counter::freed, Counter::prepared, Counter::initialized;
 
-extern "C" void* counter_type_id() { return &Counter::id; }
-extern "C" void* counter_type_info() { return &Counter::info; }
-extern "C" int64_t counters_made() { return Counter::made; }
-extern "C" int64_t counters_freed() { return Counter::freed; }
-extern "C" int64_t counters_prepared() { return Counter::prepared; }
-extern "C" int64_t counters_initialized() { return Counter::initialized; }
+extern "C" void *counter_type_id() {
+  return &Counter::id;
+}
+extern "C" void *counter_type_info() {
+  return &Counter::info;
+}
+extern "C" int64_t counters_made() {
+  return Counter::made;
+}
+extern "C" int64_t counters_freed() {
+  return Counter::freed;
+}
+extern "C" int64_t counters_prepared() {
+  return Counter::prepared;
+}
+extern "C" int64_t counters_initialized() {
+  return Counter::initialized;
+}
 
 static ffi::ErrorOr<std::unique_ptr<Counter>> MakeCounter(int64_t start) {
   if (start < 0)
@@ -227,17 +237,17 @@ static ffi::Error PrepareCounter(int64_t) {
 XLA_FFI_DEFINE_HANDLER_SYMBOL(counter_prepare, PrepareCounter,
                               ffi::Ffi::BindPrepare().Attr<int64_t>("start"));
 
-static ffi::Error InitializeCounter(Counter*, int64_t) {
+static ffi::Error InitializeCounter(Counter *, int64_t) {
   ++Counter::initialized;
   return ffi::Error::Success();
 }
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(counter_initialize, InitializeCounter,
-                              ffi::Ffi::BindInitialize().Ctx<ffi::State<Counter>>().Attr<int64_t>(
-                                  "start"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    counter_initialize, InitializeCounter,
+    ffi::Ffi::BindInitialize().Ctx<ffi::State<Counter>>().Attr<int64_t>("start"));
 
 // The operand and the number of this call.
-static ffi::Error Count(Counter* counter, int64_t, ffi::BufferR0<ffi::S64> x,
+static ffi::Error Count(Counter *counter, int64_t, ffi::BufferR0<ffi::S64> x,
                         ffi::Result<ffi::BufferR0<ffi::S64>> y) {
   *y->typed_data() = *x.typed_data() + counter->next++;
   return ffi::Error::Success();
@@ -255,9 +265,11 @@ struct Other {
   static ffi::TypeId id;
 };
 ffi::TypeId Other::id = {};
-extern "C" void* other_type_id() { return &Other::id; }
+extern "C" void *other_type_id() {
+  return &Other::id;
+}
 
-static ffi::Error ReadOther(Other*, int64_t, ffi::BufferR0<ffi::S64>,
+static ffi::Error ReadOther(Other *, int64_t, ffi::BufferR0<ffi::S64>,
                             ffi::Result<ffi::BufferR0<ffi::S64>>) {
   return ffi::Error::Success();
 }
@@ -276,8 +288,7 @@ static ffi::Error ThreadId(ffi::Result<ffi::BufferR0<ffi::U64>> result) {
   return ffi::Error::Success();
 }
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(thread_id, ThreadId,
-                              ffi::Ffi::Bind().Ret<ffi::BufferR0<ffi::U64>>());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(thread_id, ThreadId, ffi::Ffi::Bind().Ret<ffi::BufferR0<ffi::U64>>());
 
 // Calls a C function, whose address the attribute is.
 static ffi::Error CallBack(int64_t address, ffi::BufferR0<ffi::F64> x,

@@ -19,9 +19,6 @@ import pytest
 
 import cyxla as cx
 
-# pytest's import mode "importlib" leaves sys.path alone, and tests share helper modules.
-sys.path.insert(0, str(Path(__file__).parent))
-
 
 @pytest.fixture(scope="session")
 def run_python():

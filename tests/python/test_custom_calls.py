@@ -8,6 +8,8 @@ first, and what a plugin forgets only with its process, runs in processes of its
 import ctypes
 import importlib.util
 import os
+import pickle
+import re
 import shutil
 import subprocess
 import threading
@@ -20,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from differential import DTYPES
+from jax.experimental import io_callback
 
 import cyxla as cx
 from cyxla import __main__ as command
@@ -104,8 +107,8 @@ def library_path(tmp_path_factory):
 def ffi_library(library_path):
     """The library, with its handlers registered with JAX, by their names."""
     library = ctypes.CDLL(str(library_path))
-    for name in (*(f"counters_{each}" for each in COUNTS),):
-        getattr(library, name).restype = ctypes.c_int64
+    for each in COUNTS:
+        getattr(library, f"counters_{each}").restype = ctypes.c_int64
     for name in ("counter_type_id", "counter_type_info", "other_type_id"):
         getattr(library, name).restype = ctypes.c_void_p
     for name in HANDLERS:
@@ -729,8 +732,6 @@ def test_a_program_without_jax(in_process, tmp_path, ffi_library):
     """cyxla.register_ffi_target is all that a process needs that doesn't import JAX."""
     path = tmp_path / "program"
     program = cx.lower(failing(3, "no"), [np.ones(2, np.float32)], custom_calls=["fail"])
-    import pickle
-
     path.write_bytes(pickle.dumps(program))
     code = """
 import pickle
@@ -772,20 +773,27 @@ REGISTER = (
 REGISTER_HERE = REGISTER.replace("jax.ffi", "cx")
 
 
+#: JAX itself fails to start its backend where both a target and its type wait for that, unless the
+#: type has a number already, as cyxla gives to it.
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         (REGISTER, ""),
         (REGISTER, "jax.devices()"),
-        ("", f"{REGISTER}; jax.devices()"),
         ("", f"cx.initialize(); {REGISTER}"),
-        (f"{REGISTER}; jax.devices()", REGISTER_HERE),
         ("jax.devices()", f"{REGISTER}; {REGISTER_HERE}"),
+        (f"jax.devices(); {REGISTER}", REGISTER_HERE),
     ],
-    ids=str,
+    ids=[
+        "before cyxla",
+        "before cyxla, then JAX's backend",
+        "after the plugin",
+        "after JAX's backend",
+        "after JAX's backend, before cyxla",
+    ],
 )
-def test_types_of_states_are_known(in_process, before, after):
-    """Those which JAX has are seen until its backend starts, and others can be told."""
+def test_states_and_their_types_reach_the_plugin(in_process, before, after):
+    """JAX tells types and stages until its backend starts; later ones are registered with both."""
     first, jaxs, second = in_process(STATE.format(before=before, after=after, finally_=""))
     assert first == "([15, 16], [1, 1])"
     assert jaxs == "15"
@@ -796,7 +804,7 @@ def test_an_unknown_type_of_state_is_named_with_the_remedy(in_process):
     """JAX's backend has started, and does not tell the type any more."""
     first, jaxs, second = in_process(
         STATE.format(
-            before=f"{REGISTER}; jax.devices()",
+            before=f"jax.devices(); {REGISTER}",
             after='cx.register_ffi_target("counter", counter_stages())',
             finally_='cx.register_ffi_type("counter", counter_type())',
         )
@@ -844,7 +852,7 @@ def test_callbacks_into_python_are_refused_when_they_are_compiled(target):
 
 CALLBACKS = {
     "pure_callback": lambda x: jax.pure_callback(np.sin, x, x),
-    "io_callback": lambda x: jax.experimental.io_callback(np.sin, x, x),
+    "io_callback": lambda x: io_callback(np.sin, x, x),
     "debug_callback": lambda x: (jax.debug.callback(print, x), x)[1],
     "debug_print": lambda x: (jax.debug.print("{}", x), x)[1],
     "in a loop": lambda x: jax.lax.fori_loop(0, 3, lambda _, y: jax.pure_callback(np.sin, y, y), x),
@@ -853,8 +861,6 @@ CALLBACKS = {
 
 @pytest.mark.parametrize("name", CALLBACKS)
 def test_callbacks_into_python_are_refused_by_lower(name):
-    import jax.experimental
-
     with pytest.raises(
         cx.UnsupportedError, match=r"back into Python, by \w+ at .*test_custom_call"
     ):
@@ -1008,8 +1014,6 @@ def test_sparse_solver_of_klujax_equals_jax(type_, batched):
 
 def klujax_targets(function, *arguments):
     """All custom calls of a function that JAX has no promise for."""
-    import re
-
     return sorted(
         set(re.findall(r"custom_call @(\w+)", jax.jit(function).lower(*arguments).as_text()))
     )

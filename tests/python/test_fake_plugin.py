@@ -159,7 +159,8 @@ def test_plugins_that_are_refused(run_fake, settings, status, part):
 )
 def test_errors_of_functions(run_fake, function, step):
     line = run_fake(FAIL=f"{function}:14:the machine is tired")[-1]
-    assert line == f"{step} UNAVAILABLE {function}: the machine is tired"
+    program = "" if step == "initialized" else "twice: "
+    assert line == f"{step} UNAVAILABLE {program}{function}: the machine is tired"
 
 
 @pytest.mark.parametrize(
@@ -176,14 +177,14 @@ def test_errors_on_a_device(run_fake, function, step):
         FAIL=f"{function}:13:the device is tired", MEMORY="device", ASYNC="always", MINOR="81"
     )[-1]
     reporter = "PJRT_Event_Await" if function.startswith("event") else function
-    assert line == f"{step} INTERNAL {reporter}: the device is tired"
+    assert line == f"{step} INTERNAL twice: {reporter}: the device is tired"
 
 
 def test_second_call_fails(run_fake):
     lines = run_fake(FAIL="PJRT_LoadedExecutable_Execute:8:2:no more memory")
     assert lines == [
         *RIGHT[:3],
-        "ran RESOURCE_EXHAUSTED PJRT_LoadedExecutable_Execute: no more memory",
+        "ran RESOURCE_EXHAUSTED twice: PJRT_LoadedExecutable_Execute: no more memory",
     ]
 
 
@@ -314,7 +315,7 @@ show("compiled", lambda: cyxla.compile_program(lowered))
 def version_that_arrived(lines):
     """The fake plugin can't compile StableHLO, but says of which version it was."""
     written, line = lines
-    assert line.startswith("compiled INVALID_ARGUMENT PJRT_Client_Compile: "), line
+    assert line.startswith("compiled INVALID_ARGUMENT sin: PJRT_Client_Compile: "), line
     text = line.partition("StableHLO_v")[2].partition(" ")[0]
     return tuple(map(int, written.split("."))), tuple(map(int, text.split(".")))
 

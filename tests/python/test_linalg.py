@@ -32,17 +32,27 @@ SOME = ("c128",)
 #: What JAX makes no promise for that it stays the same.
 UNSTABLE = [
     f"lapack_{letter}{name}_ffi"
-    for name in ("gehrd", "hetrd", "sytrd", "geqp3", "gtsv", "trsyl", "gees", "geesx")
+    for name in (
+        "gehrd",
+        "hetrd",
+        "sytrd",
+        "geqp3",
+        "gtsv",
+        "trsyl",
+        "gees",
+        "geesx",
+        "gesvd",
+        "ormqr",
+        "unmqr",
+    )
     for letter in "sdcz"
 ] + ["tridiagonal_solve_perturbed_ffi"]
 
 PRODUCTS = {"dot", "ynn-fusion"}
 
-#: Tolerances in units of rounding of each result's largest value: where plugin and jaxlib have
-#: products of different builds, and where they are different versions of XLA.  Errors of products
-#: grow with the condition of what comes after.
-PRODUCT_TOLERANCE = 16
-OTHER_XLA_TOLERANCE = 4096
+#: In units of rounding of each result's largest value: where plugin and jaxlib have products of
+#: different builds, and where they are different versions of XLA.
+TOLERANCE = 16
 
 
 # ---- functions ----
@@ -80,15 +90,19 @@ def unbatched(function):
 def householder(a):
     reflectors, scales = jnp.linalg.qr(a, mode="raw")
     reflectors = jnp.swapaxes(reflectors, -1, -2)
-    return lax_linalg.householder_product(reflectors, scales)
+    return (
+        lax_linalg.householder_product(reflectors, scales),
+        lax_linalg.ormqr(reflectors, scales, a),
+        lax_linalg.ormqr(reflectors, scales, a, left=False, transpose=True),
+    )
 
 
-def tridiagonal_solve(a):
+def tridiagonal_solve(a, **options):
     d = jnp.diagonal(a, axis1=-2, axis2=-1)
     zeros = jnp.zeros_like(d[..., :1])
     lower = jnp.concatenate([zeros, d[..., 1:] / 9], axis=-1)
     upper = jnp.concatenate([d[..., 1:] / 7, zeros], axis=-1)
-    return lax_linalg.tridiagonal_solve(lower, d, upper, right_side(a))
+    return lax_linalg.tridiagonal_solve(lower, d, upper, right_side(a), **options)
 
 
 CASES = {
@@ -117,14 +131,11 @@ CASES = {
     "lax.lu": Case(lax_linalg.lu),
     "lu": Case(unbatched(jsl.lu)),
     "lu_factor": Case(jsl.lu_factor, types=SOME),
-    "lu_solve": Case(
-        unbatched(lambda a: jsl.lu_solve(jsl.lu_factor(a), right_side(a))), least=1, types=SOME
-    ),
     "qr": Case(jnp.linalg.qr),
     "qr_complete": Case(
         lambda a: jnp.linalg.qr(a[..., :, :2], mode="complete"), least=2, types=SOME
     ),
-    "householder": Case(lambda a: householder(a), types=SOME, least=1),
+    "householder": Case(householder, least=1),
     "qr_pivoting": Case(unbatched(lambda a: jsl.qr(a, pivoting=True))),
     "svd_by_qr": Case(lambda a: lax_linalg.svd(a, algorithm=lax_linalg.SvdAlgorithm.QR)),
     "svd": Case(jnp.linalg.svd),
@@ -138,24 +149,20 @@ CASES = {
     "eigvals": Case(jnp.linalg.eigvals),
     "schur": Case(jsl.schur),
     "hessenberg": Case(unbatched(lambda a: jsl.hessenberg(a, calc_q=True))),
-    "tridiagonal": Case(lambda a: lax_linalg.tridiagonal(a, lower=True), "hermitian"),
-    "tridiagonal_solve": Case(tridiagonal_solve, "positive", 3, types=SOME),
+    "tridiagonal": Case(lambda a: lax_linalg.tridiagonal(a, lower=True), "hermitian", 1),
+    "tridiagonal_solve": Case(tridiagonal_solve, "positive", 3),
+    "tridiagonal_solve_perturbed": Case(
+        lambda a: tridiagonal_solve(a, perturb_singular=True), "positive", 3, ("f32", "f64")
+    ),
     "expm": Case(unbatched(jsl.expm)),
     "inv": Case(jnp.linalg.inv),
     "det": Case(jnp.linalg.det),
     "slogdet": Case(jnp.linalg.slogdet),
     "lstsq": Case(least_squares),
     "pinv": Case(jnp.linalg.pinv),
-    "norm_nuclear": Case(
-        lambda a: jnp.linalg.norm(a, ord="nuc", axis=(-2, -1)), least=1, types=SOME
-    ),
     "norm": Case(lambda a: jnp.linalg.norm(a, axis=(-2, -1)), types=SOME),
     "matrix_power": Case(lambda a: jnp.linalg.matrix_power(a, -3), least=1, types=SOME),
-    "sqrtm": Case(unbatched(jsl.sqrtm), "positive", 1, types=SOME),
     "polar": Case(unbatched(lambda a: jsl.polar(a, method="svd")), least=1, types=SOME),
-    "gradient": Case(
-        jax.grad(lambda a: jnp.abs(jnp.linalg.slogdet(a)[1]).sum()), least=1, types=SOME
-    ),
 }
 
 SINGULAR = {
@@ -180,7 +187,6 @@ DIFFERING = {
     ("matrix_power", "c128"),
     ("pinv", "c128"),
     ("polar", "c128"),
-    ("sqrtm", "c128"),
 }
 
 
@@ -253,9 +259,7 @@ def outcome(name, type_name):
 def is_right(comparison):
     if comparison.equal:
         return True
-    if comparison.thunks & PRODUCTS and comparison.close(PRODUCT_TOLERANCE):
-        return True
-    return not same_xla() and comparison.close(OTHER_XLA_TOLERANCE)
+    return bool(comparison.thunks & PRODUCTS or not same_xla()) and comparison.close(TOLERANCE)
 
 
 ALL = [(name, type_name) for name, case in CASES.items() for type_name in case.types]
@@ -274,7 +278,7 @@ def test_the_tolerance_is_needed():
     assert {each for each in ALL if not outcome(*each)[1].equal} == DIFFERING
 
 
-@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("type_name", ["f64", "c64"])
 @pytest.mark.parametrize("name", SINGULAR)
 def test_bad_input_gives_what_it_gives_in_jax(name, type_name):
     with x64_for(type_name):
@@ -292,15 +296,9 @@ def test_all_of_jaxlibs_targets_are_registered():
     assert {each.state for each in found} == {"registered"}
 
 
-def test_most_of_jaxlibs_targets_are_called():
-    """What is left has no function in JAX that would call it."""
+def test_all_of_jaxlibs_targets_are_called():
     called = {target for each in ALL for target in outcome(*each)[0].custom_calls}
-    registered = {each.name for each in custom_calls.targets()}
-    registered = {each for each in registered if each.startswith("lapack_")}
-    assert registered - called == NOT_CALLED
-
-
-NOT_CALLED = set()
+    assert {each.name for each in custom_calls.targets() if each.origin == "jaxlib"} == called
 
 
 # ---- a fresh process ----
