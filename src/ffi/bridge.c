@@ -32,8 +32,13 @@ static pthread_mutex_t bridges_mutex = PTHREAD_MUTEX_INITIALIZER; /* for adding 
 static bridge bridges[BRIDGE_LIMIT];
 static atomic_size_t bridge_count;
 
-/* The bridge that the calling thread is on. */
+/* The bridge that the calling thread is on; NULL in a thread that a handler has started. */
 static _Thread_local const bridge *current;
+
+/* Without better knowledge, the bridge of the first plugin: few processes have another. */
+static const bridge *current_bridge(void) {
+  return current ? current : &bridges[0];
+}
 
 static const bridge *find_bridge(const XLA_FFI_Api *plugin_api) {
   const size_t count = atomic_load_explicit(&bridge_count, memory_order_acquire);
@@ -45,19 +50,22 @@ static const bridge *find_bridge(const XLA_FFI_Api *plugin_api) {
 /* ---- the bridged table ---- */
 
 static XLA_FFI_Error *set_state(XLA_FFI_State_Set_Args *args) {
-  return cyxla__ffi_state_set(current->plugin_api, current->holder_type, args);
+  const bridge *here = current_bridge();
+  return cyxla__ffi_state_set(here->plugin_api, here->holder_type, args);
 }
 
 static XLA_FFI_Error *get_state(XLA_FFI_State_Get_Args *args) {
-  return cyxla__ffi_state_get(current->plugin_api, current->holder_type, args);
+  const bridge *here = current_bridge();
+  return cyxla__ffi_state_get(here->plugin_api, here->holder_type, args);
 }
 
 /* Stands in each slot that the plugin's table is too old to have. */
 static XLA_FFI_Error *fail_unimplemented(void) {
-  return cyxla__ffi_error(current->plugin_api, XLA_FFI_Error_Code_UNIMPLEMENTED,
+  const XLA_FFI_Api *plugin_api = current_bridge()->plugin_api;
+  return cyxla__ffi_error(plugin_api, XLA_FFI_Error_Code_UNIMPLEMENTED,
                           "the handler needs a newer XLA FFI API than the plugin's, which is %d.%d",
-                          current->plugin_api->api_version.major_version,
-                          current->plugin_api->api_version.minor_version);
+                          plugin_api->api_version.major_version,
+                          plugin_api->api_version.minor_version);
 }
 
 static void fill_table(bridged_table *table, const XLA_FFI_Api *plugin_api) {
