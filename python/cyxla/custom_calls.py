@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import functools
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,10 @@ _CTYPES_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]
 
 # Who registered a target: by (name, platform).
 _origins: dict[tuple[str, str], str] = {}
+
+# What was registered with JAX since cyxla listens: (name, handlers, platform, api_version); types.
+_heard_targets: list[tuple[str, Any, str, int]] = []
+_heard_types: list[Mapping[str, Any]] = []
 
 # Targets that JAX has and libcyxla refuses, and why.
 _refused: dict[tuple[str, str], str] = {}
@@ -258,7 +263,36 @@ def _xla_client() -> Any:
         return None
     from jaxlib import xla_client
 
+    _listen(xla_client)
     return xla_client
+
+
+def _listen(client: Any) -> None:
+    """Hears, from the first call on, of what is registered with JAX.
+
+    Once its backend has started, JAX tells of a target no other stage than execute, and of types
+    nothing: its two functions that register get a wrapper, which takes note and changes nothing.
+    """
+    register_target = client.register_custom_call_target
+    register_type = client.register_custom_type
+    if hasattr(register_target, "heard_by_cyxla"):
+        return
+
+    @functools.wraps(register_target)
+    def hear_target(
+        name: str, fn: Any, platform: str = "cpu", api_version: int = 0, *rest: Any, **more: Any
+    ) -> None:
+        register_target(name, fn, platform, api_version, *rest, **more)
+        _heard_targets.append((name, fn, platform, api_version))
+
+    @functools.wraps(register_type)
+    def hear_type(type_name: str, type_id: Any, platform: str = "cpu") -> None:
+        register_type(type_name, type_id, platform)
+        _heard_types.append(type_id)
+
+    hear_target.heard_by_cyxla = True  # type: ignore[attr-defined]
+    client.register_custom_call_target = hear_target
+    client.register_custom_type = hear_type
 
 
 def _jax_targets() -> Iterator[tuple[str, Any, str, bool]]:
@@ -266,6 +300,10 @@ def _jax_targets() -> Iterator[tuple[str, Any, str, bool]]:
     client = _xla_client()
     if client is None:
         return
+    for name, fn, jax_platform, api_version in _heard_targets:
+        jax_platform = client.xla_platform_names.get(jax_platform, jax_platform)
+        for platform in (each for each, its in _JAX_PLATFORMS.items() if its == jax_platform):
+            yield name, fn if api_version == 1 else None, platform, True
     for platform, jax_platform in _JAX_PLATFORMS.items():
         # Before JAX has started its backend, targets wait in a list; afterwards XLA has them.
         for name, fn, api_version, _ in client._custom_callback.get(jax_platform, ()):
@@ -276,7 +314,9 @@ def _jax_targets() -> Iterator[tuple[str, Any, str, bool]]:
 
 
 def _jax_types() -> Iterator[Mapping[str, Any]]:
-    """The types of handlers' states that wait to be registered with JAX's backend."""
+    """The types of handlers' states that JAX tells, as long as its backend has not started, and
+    those that were heard of."""
     client = _xla_client()
-    for _, type_registration in () if client is None else client._custom_type_id.get("Host", ()):
-        yield type_registration
+    if client is not None:
+        yield from (each for _, each in client._custom_type_id.get("Host", ()))
+        yield from _heard_types

@@ -781,7 +781,7 @@ REGISTER_HERE = REGISTER.replace("jax.ffi", "cx")
         (REGISTER, ""),
         (REGISTER, "jax.devices()"),
         ("", f"cx.initialize(); {REGISTER}"),
-        ("jax.devices()", f"{REGISTER}; {REGISTER_HERE}"),
+        ("jax.devices()", REGISTER),
         (f"jax.devices(); {REGISTER}", REGISTER_HERE),
     ],
     ids=[
@@ -793,7 +793,8 @@ REGISTER_HERE = REGISTER.replace("jax.ffi", "cx")
     ],
 )
 def test_states_and_their_types_reach_the_plugin(in_process, before, after):
-    """JAX tells types and stages until its backend starts; later ones are registered with both."""
+    """JAX tells types and stages until its backend starts; cyxla hears of later ones. What was
+    registered between the two is registered again."""
     first, jaxs, second = in_process(STATE.format(before=before, after=after, finally_=""))
     assert first == "([15, 16], [1, 1])"
     assert jaxs == "15"
