@@ -6,6 +6,7 @@
 #include "cyxla/cyxla.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -27,8 +28,18 @@ const char *cyxla_version(void) {
 }
 
 /* An executable that has its signature and no engine yet. */
-static int32_t create(const cyxla_program *program, cyxla_executable **out_executable,
-                      cyxla_error *error) {
+static int32_t create(const cyxla_plugin *plugin, const cyxla_program *program,
+                      cyxla_executable **out_executable, cyxla_error *error) {
+  if (program->struct_size < sizeof *program)
+    return cyxla__fail(error, CYXLA_INVALID_ARGUMENT,
+                       "cyxla_program: struct_size is %zu, and at least %zu is needed",
+                       program->struct_size, sizeof *program);
+  if (plugin->process != getpid())
+    return cyxla__fail(
+        error, CYXLA_FAILED_PRECONDITION,
+        "%s was loaded in process %ld, of which this one is a fork: it can't compile or "
+        "load here; load it after the fork, or spawn processes instead",
+        plugin->path, (long)plugin->process);
   cyxla_executable *executable = calloc(1, sizeof *executable);
   if (!executable) return cyxla__fail_memory(error, sizeof *executable);
   const int32_t status = cyxla__signature_init(&executable->signature, program, error);
@@ -58,7 +69,7 @@ int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
                       const cyxla_option *options, size_t option_count,
                       cyxla_executable **out_executable, cyxla_error *error) {
   cyxla_executable *executable = NULL;
-  TRY(create(program, &executable, error));
+  TRY(create(plugin, program, &executable, error));
   cyxla__pjrt_register_targets(plugin);
   const int32_t status =
       cyxla__pjrt_compile(&executable->pjrt, plugin, &executable->signature, program->code,
@@ -70,7 +81,7 @@ int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *
                                      const void *data, size_t size,
                                      cyxla_executable **out_executable, cyxla_error *error) {
   cyxla_executable *executable = NULL;
-  TRY(create(program, &executable, error));
+  TRY(create(plugin, program, &executable, error));
   cyxla__pjrt_register_targets(plugin);
   const int32_t status =
       cyxla__pjrt_deserialize(&executable->pjrt, plugin, &executable->signature, data, size, error);

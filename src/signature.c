@@ -96,7 +96,7 @@ int32_t cyxla__signature_init(cyxla__signature *signature, const cyxla_program *
                               cyxla_error *error) {
   *signature = (cyxla__signature){0};
   signature->name = strdup(program->name ? program->name : "main");
-  if (!signature->name) return cyxla__fail_memory(error, 0);
+  if (!signature->name) return cyxla__fail_memory(error, 1);
   TRY(copy_arrays(&signature->inputs, program->inputs, program->input_count, "input", error));
   return copy_arrays(&signature->outputs, program->outputs, program->output_count, "output", error);
 }

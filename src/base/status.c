@@ -24,8 +24,15 @@ static size_t capacity_of(const cyxla_error *error) {
   return error->struct_size - header_size;
 }
 
+/* Ends a message that fills its room in "...", not within a character of UTF-8. */
 static void mark_as_cut(cyxla_error *error, size_t capacity) {
-  memcpy(error->message + capacity - sizeof "...", "...", sizeof "...");
+  size_t end = capacity - sizeof "...";
+  while (end > 0 && ((unsigned char)error->message[end] & 0xc0) == 0x80) --end;
+  memcpy(error->message + end, "...", sizeof "...");
+}
+
+int32_t cyxla__status_of_code(int64_t code) {
+  return code > CYXLA_OK && code <= CYXLA_UNAUTHENTICATED ? (int32_t)code : CYXLA_UNKNOWN;
 }
 
 int32_t cyxla__fail(cyxla_error *error, int32_t status, const char *format, ...) {

@@ -14,6 +14,10 @@
 int32_t cyxla__fail(cyxla_error *error, int32_t status, const char *format, ...)
     CYXLA__PRINTF(3, 4);
 
+/* The status of an error code that a plugin or a handler gives: 1 to 16 as it is, anything else
+ * UNKNOWN, since it would look like no error, or like one of our own. */
+int32_t cyxla__status_of_code(int64_t code);
+
 /* Puts "`context`: " before the message of `error` (NULL is fine). */
 void cyxla__add_context(cyxla_error *error, const char *context);
 

@@ -21,7 +21,8 @@ int32_t cyxla__ffi_check(const XLA_FFI_Api *plugin_api, XLA_FFI_Error *failure, 
   XLA_FFI_Error_GetDetails_Args details = {
       .struct_size = sizeof details, .error = failure, .errc = (XLA_FFI_Error_Code)CYXLA_UNKNOWN};
   plugin_api->XLA_FFI_Error_GetDetails(&details);
-  const int32_t status = cyxla__fail(error, (int32_t)details.errc, "%s: %s", what, details.message);
+  const int32_t status =
+      cyxla__fail(error, cyxla__status_of_code(details.errc), "%s: %s", what, details.message);
   XLA_FFI_Error_Destroy_Args destroy = {.struct_size = sizeof destroy, .error = failure};
   plugin_api->XLA_FFI_Error_Destroy(&destroy);
   return status;

@@ -57,7 +57,7 @@ int32_t cyxla__ffi_ask_metadata(XLA_FFI_Handler *handler, const char *target, in
   };
   XLA_FFI_Error *failure = handler(&frame);
   if (failure) {
-    const int32_t status = cyxla__fail(error, (int32_t)failure->code,
+    const int32_t status = cyxla__fail(error, cyxla__status_of_code(failure->code),
                                        "FFI target %s: its handler does not tell its version: %s",
                                        target, failure->message);
     free(failure);

@@ -58,25 +58,27 @@ static int32_t add(const cyxla__ffi_target *target, cyxla_error *error) {
   *added = *target;
   added->name = strdup(target->name);
   added->platform = strdup(target->platform);
-  int32_t status = added->name && added->platform ? CYXLA_OK : cyxla__fail_memory(error, 0);
-  if (!status) status = read_metadata(added, error);
-  if (status) {
+  if (!added->name || !added->platform) {
     free(added->name);
     free(added->platform);
-    return status;
+    return cyxla__fail_memory(error, strlen(target->name) + strlen(target->platform) + 2);
   }
   atomic_store_explicit(&target_count, count + 1, memory_order_release);
   return CYXLA_OK;
 }
 
 int32_t cyxla_register_ffi_target(const cyxla_ffi_target *target, cyxla_error *error) {
-  if (!target->name || !target->platform || !target->execute)
+  if (target->struct_size < sizeof *target)
+    return cyxla__fail(error, CYXLA_INVALID_ARGUMENT,
+                       "cyxla_ffi_target: struct_size is %zu, and at least %zu is needed",
+                       target->struct_size, sizeof *target);
+  if (!target->name || !*target->name || !target->platform || !target->execute)
     return cyxla__fail(
         error, CYXLA_INVALID_ARGUMENT,
         "FFI target %s: a name, a platform and a handler for the stage execute are needed",
-        target->name ? target->name : "without a name");
+        target->name && *target->name ? target->name : "without a name");
   /* `add` copies the names. */
-  const cyxla__ffi_target added = {
+  cyxla__ffi_target added = {
       .name = (char *)target->name,
       .platform = (char *)target->platform,
       .handlers = {[XLA_FFI_ExecutionStage_INSTANTIATE] = target->instantiate,
@@ -85,6 +87,8 @@ int32_t cyxla_register_ffi_target(const cyxla_ffi_target *target, cyxla_error *e
                    [XLA_FFI_ExecutionStage_EXECUTE] = target->execute},
       .traits = target->traits,
   };
+  /* Before the lock: handlers are not ours, and may do anything. */
+  TRY(read_metadata(&added, error));
   pthread_mutex_lock(&targets_mutex);
   const int32_t status = add(&added, error);
   pthread_mutex_unlock(&targets_mutex);

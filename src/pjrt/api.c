@@ -82,10 +82,7 @@ int32_t cyxla__pjrt_check(const cyxla__pjrt_api *api, PJRT_Error *pjrt_error, co
   api->table.PJRT_Error_Message(&message.args);
   PJRT_ARGS(PJRT_Error_GetCode, get_code, .error = pjrt_error, .code = PJRT_Error_Code_UNKNOWN);
   PJRT_Error *failure = api->table.PJRT_Error_GetCode(&get_code.args);
-  const int32_t code = (int32_t)get_code.args.code;
-  /* Any other number would look like no error, or like one of our own statuses. */
-  const bool known = code > PJRT_Error_Code_OK && code <= PJRT_Error_Code_UNAUTHENTICATED;
-  const int32_t status = !failure && known ? code : CYXLA_UNKNOWN;
+  const int32_t status = failure ? CYXLA_UNKNOWN : cyxla__status_of_code(get_code.args.code);
   cyxla__fail(error, status, "%s: %.*s", function, (int)message.args.message_size,
               message.args.message ? message.args.message : "");
   PJRT_ARGS(PJRT_Error_Destroy, destroy, .error = pjrt_error);

@@ -82,6 +82,11 @@ static int32_t create(cyxla_plugin *plugin, const cyxla_option *options, size_t 
 /* CPU plugins that don't know our options refuse them; they get a client all the same. */
 static int32_t create_cpu(cyxla_plugin *plugin, const cyxla_option *options, size_t option_count,
                           cyxla_error *error) {
+  const cyxla_option *devices = find_option(options, option_count, "cpu_device_count");
+  if (devices && devices->kind == CYXLA_OPTION_INT64 && devices->value.int64 < 1)
+    return cyxla__fail(error, CYXLA_INVALID_ARGUMENT, /* XLA's client would end the process */
+                       "client option cpu_device_count: %lld devices are too few",
+                       (long long)devices->value.int64);
   const int32_t status =
       create(plugin, options, option_count, cpu_defaults, CPU_DEFAULT_COUNT, error);
   if (status == CYXLA_INVALID_ARGUMENT)
@@ -113,7 +118,7 @@ static int32_t read_platform(cyxla_plugin *plugin, const char *expected, cyxla_e
     version.args.platform_version_size = 0;
   plugin->platform_version =
       copy_text(version.args.platform_version, version.args.platform_version_size);
-  if (!plugin->platform || !plugin->platform_version) return cyxla__fail_memory(error, 0);
+  if (!plugin->platform || !plugin->platform_version) return cyxla__fail_memory(error, 1);
   if (expected && strcmp(expected, plugin->platform))
     return cyxla__fail(error, CYXLA_PLUGIN_INVALID,
                        "%s: its platform is \"%s\", and \"%s\" was asked for", plugin->path,
@@ -145,17 +150,37 @@ static bool probe_host_memory(cyxla_plugin *plugin) {
   return buffer != NULL;
 }
 
+static void destroy_client(cyxla_plugin *plugin) {
+  PJRT_ARGS(PJRT_Client_Destroy, destroy, .client = plugin->client);
+  PJRT_CALL(&plugin->api, PJRT_Client_Destroy, destroy, NULL);
+  plugin->client = NULL;
+}
+
+/* Whether the plugin is for the CPU, where the caller does not say: a client tells. */
+static int32_t ask_platform(cyxla_plugin *plugin, const cyxla_option *options, size_t option_count,
+                            bool *out_cpu, cyxla_error *error) {
+  TRY(create(plugin, options, option_count, NULL, 0, error));
+  PJRT_ARGS(PJRT_Client_PlatformName, name, .client = plugin->client);
+  const int32_t status = PJRT_CALL(&plugin->api, PJRT_Client_PlatformName, name, error);
+  *out_cpu = !status && name.args.platform_name_size == strlen("cpu") &&
+             !memcmp(name.args.platform_name, "cpu", strlen("cpu"));
+  if (status || *out_cpu) destroy_client(plugin);
+  return status;
+}
+
 int32_t cyxla__pjrt_client_create(cyxla_plugin *plugin, const char *platform,
                                   const cyxla_option *options, size_t option_count,
                                   cyxla_error *error) {
-  const bool cpu = platform && !strcmp(platform, "cpu");
-  TRY(cpu ? create_cpu(plugin, options, option_count, error)
-          : create(plugin, options, option_count, NULL, 0, error));
+  bool cpu = platform && !strcmp(platform, "cpu");
+  if (!platform) TRY(ask_platform(plugin, options, option_count, &cpu, error));
+  if (cpu)
+    TRY(create_cpu(plugin, options, option_count, error));
+  else if (!plugin->client)
+    TRY(create(plugin, options, option_count, NULL, 0, error));
   int32_t status = read_platform(plugin, platform, error);
   if (!status) status = read_devices(plugin, error);
   if (status) {
-    PJRT_ARGS(PJRT_Client_Destroy, destroy, .client = plugin->client);
-    PJRT_CALL(&plugin->api, PJRT_Client_Destroy, destroy, NULL);
+    destroy_client(plugin);
     return status;
   }
   plugin->host_memory = probe_host_memory(plugin);

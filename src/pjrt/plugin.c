@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/library.h"
 #include "base/memory.h"
@@ -46,6 +47,7 @@ static int32_t load(char *path, const char *platform, const cyxla_option *option
     return cyxla__fail_memory(error, sizeof *plugin);
   }
   plugin->path = path;
+  plugin->process = getpid();
   int32_t status = cyxla__pjrt_api_open(&plugin->api, path, error);
   if (!status) status = initialize(plugin, error);
   if (!status) status = cyxla__pjrt_client_create(plugin, platform, options, option_count, error);

@@ -3,6 +3,7 @@
 #define CYXLA_PJRT_PLUGIN_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "ffi/registry.h"
 #include "pjrt/api.h"
@@ -23,6 +24,9 @@ struct cyxla_plugin {
   /* An execution has ended, and its outputs are there, when PJRT_LoadedExecutable_Execute returns.
    */
   bool synchronous;
+
+  /* The process that loaded it.  A forked child has none of its threads, and would wait for them. */
+  pid_t process;
 
   /* What the plugin knows of FFI targets, see ffi_extension.c. */
   struct {
