@@ -52,12 +52,15 @@ extern "C" {
 /* Version of the binary interface that this header declares. */
 #define CYXLA_ABI_VERSION 1
 
-/* Version of the binary interface of the library that is loaded; equal to CYXLA_ABI_VERSION where
- * header and library belong together.  Threads: shared.  Since 0.1. */
+/* Version of the binary interface of the library that is loaded: CYXLA_ABI_VERSION where header and
+ * library belong together.
+ *
+ * Threads: shared.  Since 0.1. */
 CYXLA_API int32_t cyxla_abi_version(void);
 
-/* Release of the library that is loaded, such as "0.1.0".  Static string.  Threads: shared.
- * Since 0.1. */
+/* Release of the library that is loaded, such as "0.1.0".
+ *
+ * Memory:  static string.  Threads: shared.  Since 0.1. */
 CYXLA_API const char *cyxla_version(void);
 
 /* ---- errors ---- */
@@ -108,8 +111,9 @@ typedef struct cyxla_error {
     }                         \
   }
 
-/* Name of a status, such as "INVALID_ARGUMENT"; "UNKNOWN" for any other number.  Static string.
- * Threads: shared.  Since 0.1. */
+/* Name of a status, such as "INVALID_ARGUMENT"; "UNKNOWN" for any other number.
+ *
+ * Memory:  static string.  Threads: shared.  Since 0.1. */
 CYXLA_API const char *cyxla_status_name(int32_t status);
 
 /* ---- arrays ---- */
@@ -134,7 +138,9 @@ typedef enum cyxla_element_type {
   CYXLA_C128 = 15
 } cyxla_element_type;
 
-/* Bytes of one element; 0 for a number that is no element type.  Threads: shared.  Since 0.1. */
+/* Bytes of one element; 0 for a number that is no element type.
+ *
+ * Threads: shared.  Since 0.1. */
 CYXLA_API size_t cyxla_element_size(int32_t element_type);
 
 /* Type of one input or output.  Arrays are dense and row-major. */
@@ -153,12 +159,17 @@ typedef struct cyxla_input {
   size_t size;  /* number of elements */
 } cyxla_input;
 
-/* Memory that every engine can use in place: `size` bytes, aligned to 64.  NULL where there is
- * none; `size` 0 gives a unique pointer.  Memory: the caller's, freed by cyxla_aligned_free.
+/* Memory that every engine can use in place: `size` bytes, aligned to 64; `size` 0 gives a unique
+ * pointer.
+ *
+ * Returns: NULL where there is no memory.
+ * Memory:  the caller's, freed by cyxla_aligned_free.
  * Threads: shared.  Since 0.1. */
 CYXLA_API void *cyxla_aligned_alloc(size_t size);
 
-/* Frees memory of cyxla_aligned_alloc; NULL is fine.  Threads: shared.  Since 0.1. */
+/* Frees memory of cyxla_aligned_alloc; NULL is fine.
+ *
+ * Threads: shared.  Since 0.1. */
 CYXLA_API void cyxla_aligned_free(void *pointer);
 
 /* ---- options ---- */
@@ -191,15 +202,21 @@ typedef struct cyxla_plugin cyxla_plugin;
 
 /* Loads the PJRT plugin at `path` and creates its client.
  *
- * The library is opened with RTLD_LOCAL and stays loaded for the rest of the process.  A second
- * call with the same file gives the same plugin, and must not bring options. path          file of
- * the shared library. platform      what the client is expected to call itself, such as "cpu";
- * NULL: anything. options       create options of the client, `option_count` of them; may be NULL
- * where 0.  For the CPU, cyxla itself adds `cpu_device_count` = 1 and `asynchronous` = false where
- * they are not given, so that a call stays in the thread of its caller. out_plugin    borrowed;
- * lives as long as the process. Returns PLUGIN_NOT_LOADED, PLUGIN_INVALID (no GetPjrtApi, another
- * major version, a missing function, another platform), FAILED_PRECONDITION (loaded before, and now
- * with options), or the plugin's own status.  Threads: startup.  Since 0.1. */
+ * The library is opened with RTLD_LOCAL and stays loaded for the rest of the process.  A second call
+ * with the same file gives the same plugin, and must not bring options.
+ *
+ *   path        file of the shared library.
+ *   platform    what the client is expected to call itself, such as "cpu"; NULL: anything, which may
+ *               cost the making of a second client.
+ *   options     create options of the client, `option_count` of them; NULL where there are none.  For
+ *               the CPU, cyxla itself adds `cpu_device_count` = 1 and `asynchronous` = false where
+ *               they are not given, so that a call stays in the thread of its caller.
+ *   out_plugin  borrowed; lives as long as the process.
+ *
+ * Returns: PLUGIN_NOT_LOADED, PLUGIN_INVALID (no GetPjrtApi, another major version, a missing
+ *          function, another platform), FAILED_PRECONDITION (loaded before, and now with options),
+ *          or the plugin's own status.
+ * Threads: startup.  Since 0.1. */
 CYXLA_API int32_t cyxla_plugin_load(const char *path, const char *platform,
                                     const cyxla_option *options, size_t option_count,
                                     cyxla_plugin **out_plugin, cyxla_error *error);
@@ -210,16 +227,17 @@ typedef struct cyxla_plugin_info {
   const char *platform;         /* such as "cpu" */
   const char *platform_version; /* the plugin's own words, "" where it has none */
   int32_t pjrt_major, pjrt_minor;
-  int32_t
-      stablehlo_current[3]; /* newest StableHLO that it reads; {0, 0, 0} where it does not say */
-  int32_t stablehlo_minimum[3];
-  int64_t xla_version; /* 0 where it does not say */
+  int32_t stablehlo_current[3]; /* newest StableHLO it reads; {0, 0, 0} where it does not say */
+  int32_t stablehlo_minimum[3]; /* oldest one */
+  int64_t xla_version;          /* 0 where it does not say */
   size_t device_count;
   int32_t reads_in_place; /* 1: zero-copy works, since its device memory is host memory */
 } cyxla_plugin_info;
 
-/* Describes a plugin; `out_info->struct_size` must be set.  Memory: strings borrowed from the
- * plugin. Threads: shared.  Since 0.1. */
+/* Describes a plugin; `out_info->struct_size` must be set.
+ *
+ * Memory:  strings are borrowed from the plugin.
+ * Threads: shared.  Since 0.1. */
 CYXLA_API void cyxla_plugin_get_info(const cyxla_plugin *plugin, cyxla_plugin_info *out_info);
 
 /* ---- program ---- */
@@ -242,27 +260,46 @@ typedef struct cyxla_executable cyxla_executable;
 
 /* Compiles a program for the first device of `plugin`.
  *
- * The options that JAX sets for the CPU are set here too, and so results are JAX's; then `options`
- * (XLA's debug options, such as xla_cpu_prefer_vector_width), `option_count` of them, are added.
- * The entry layout is row-major whatever the module says, and inputs are never donated. Returns
- * INVALID_ARGUMENT (a bad signature, an unknown option, StableHLO that the plugin refuses),
- * SIGNATURE_MISMATCH, or the plugin's own status.
- * Memory: the caller destroys `out_executable`.  Threads: shared.  Since 0.1. */
+ * The options that JAX sets for the CPU are set here too, and so results are JAX's.  The entry layout
+ * is row-major whatever the module says, and inputs are never donated.
+ *
+ *   program         borrowed; its `struct_size` must be set.
+ *   options         XLA's debug options, such as xla_cpu_prefer_vector_width, `option_count` of them,
+ *                   which win over JAX's; NULL where there are none.
+ *   out_executable  the caller's, destroyed by cyxla_executable_destroy.
+ *
+ * Returns: INVALID_ARGUMENT (a bad signature, an unknown option, StableHLO that the plugin refuses),
+ *          SIGNATURE_MISMATCH, FAILED_PRECONDITION (in a fork of the process that loaded the plugin),
+ *          UNIMPLEMENTED (a known fault of the plugin that can't be mended), or the plugin's own
+ *          status.
+ * Threads: shared.  XLA's compiler wants a stack of some MiB.  Since 0.1. */
 CYXLA_API int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
                                 const cyxla_option *options, size_t option_count,
                                 cyxla_executable **out_executable, cyxla_error *error);
 
-/* Loads what cyxla_executable_serialize wrote, `size` bytes at `data`.  `program` gives the
- * signature; its code is not used.  The bytes are native code: only load what you would also run.
- * They must come from the same plugin; others are refused where the plugin notices. Memory: the
- * caller destroys `out_executable`; `data` is not kept.  Threads: shared.  Since 0.1. */
+/* Loads what cyxla_executable_serialize wrote.
+ *
+ * The bytes are native code: only load what you would also run.  They must come from the same plugin;
+ * others are refused where the plugin notices.  Their outputs are compared with the signature; inputs
+ * can only be compared when they are brought to a call, by their sizes.
+ *
+ *   program         gives the signature; its code is not used.  Borrowed.
+ *   data            `size` bytes, not kept.
+ *   out_executable  the caller's, destroyed by cyxla_executable_destroy.
+ *
+ * Returns: as cyxla_compile.
+ * Threads: shared.  Since 0.1. */
 CYXLA_API int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
                                                const void *data, size_t size,
                                                cyxla_executable **out_executable,
                                                cyxla_error *error);
 
-/* Writes an executable as bytes.  With XLA's CPU plugin this must come before the first call where
- * the program sorts.  Memory: `*out_data` is the caller's, freed by cyxla_aligned_free.
+/* Writes an executable as bytes.  With XLA's CPU plugin this must come before the first call where the
+ * program sorts.
+ *
+ *   out_data, out_size  the bytes; the caller's, freed by cyxla_aligned_free.
+ *
+ * Returns: UNIMPLEMENTED (the plugin can't), or the plugin's own status.
  * Threads: shared.  Since 0.1. */
 CYXLA_API int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
                                              size_t *out_size, cyxla_error *error);
@@ -281,13 +318,16 @@ typedef struct cyxla_executable_info {
   const char *workaround; /* what cyxla did about a fault of the plugin; NULL: nothing */
 } cyxla_executable_info;
 
-/* Describes an executable; `out_info->struct_size` must be set.  Memory: everything is borrowed
- * from the executable.  Threads: shared.  Since 0.1. */
+/* Describes an executable; `out_info->struct_size` must be set.
+ *
+ * Memory:  everything is borrowed from the executable.
+ * Threads: shared.  Since 0.1. */
 CYXLA_API void cyxla_executable_get_info(const cyxla_executable *executable,
                                          cyxla_executable_info *out_info);
 
-/* Destroys an executable; NULL is fine.  No call may be running on it.  Threads: owned.  Since 0.1.
- */
+/* Destroys an executable; NULL is fine.  No call may be running on it.
+ *
+ * Threads: owned.  Since 0.1. */
 CYXLA_API void cyxla_executable_destroy(cyxla_executable *executable);
 
 /* ---- execute ---- */
@@ -298,14 +338,18 @@ CYXLA_API void cyxla_executable_destroy(cyxla_executable *executable);
 
 /* Runs an executable once and waits for its results.
  *
- *   inputs     one for each input of the program, in order; may be NULL where there is none.
- *   outputs    where to write each output, any alignment; NULL drops that output.  They must not
- *              overlap each other, or an input under CYXLA_ZERO_COPY.
- *   flags      0 or CYXLA_ZERO_COPY.
- * Returns INPUT_MISMATCH (before anything runs), or the plugin's own status; after a failure the
- * contents of the outputs are unspecified, and the executable may be used again.
- * Memory: inputs and outputs may be changed or freed as soon as the call has returned.
- * Threads: shared; calls of different threads do not wait for each other.  Since 0.1. */
+ *   inputs   one for each input of the program, in order; NULL where there is none.
+ *   outputs  where to write each output, any alignment; NULL drops that output.  They must not overlap
+ *            each other, or an input under CYXLA_ZERO_COPY.
+ *   flags    0 or CYXLA_ZERO_COPY.
+ *
+ * Returns: INPUT_MISMATCH or INVALID_ARGUMENT (before anything runs), or the plugin's own status.
+ *          After a failure the contents of the outputs are unspecified, and the executable may be used
+ *          again.
+ * Memory:  inputs and outputs may be changed or freed as soon as the call has returned.
+ * Threads: shared; calls of different threads do not wait for each other.  A thread keeps what a call
+ *          needs for its next one; with more than 64 threads at once, some share and make it anew.
+ * Since 0.1. */
 CYXLA_API int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs,
                                 void *const *outputs, uint32_t flags, cyxla_error *error);
 
@@ -330,24 +374,34 @@ typedef struct cyxla_ffi_target {
   uint32_t traits; /* XLA_FFI_Handler_Traits */
 } cyxla_ffi_target;
 
-/* Registers a target for the rest of the process, with the plugins that are loaded and those that
- * will be.  A handler that was compiled for a newer FFI than a plugin's is bridged.  The same
- * handlers again are nothing. Returns ALREADY_EXISTS (the name is taken by other handlers),
- * INVALID_ARGUMENT, UNIMPLEMENTED (another major version of the FFI), RESOURCE_EXHAUSTED (512
- * targets are the most), or what the handler answers when it is asked for its version. Memory:
- * names are copied; handlers must stay callable.  Threads: startup.  Since 0.1. */
+/* Registers a target for the rest of the process, with the plugins that are loaded and those that will
+ * be.  A handler that was compiled for a newer FFI than a plugin's is bridged.  The same handlers
+ * again are nothing.
+ *
+ *   target   its `struct_size` must be set; names are copied, handlers must stay callable.
+ *
+ * Returns: ALREADY_EXISTS (the name is taken by other handlers), INVALID_ARGUMENT, UNIMPLEMENTED
+ *          (another major version of the FFI), RESOURCE_EXHAUSTED (512 targets are the most), or what
+ *          the handler answers when it is asked for its version.
+ * Threads: startup.  Since 0.1. */
 CYXLA_API int32_t cyxla_register_ffi_target(const cyxla_ffi_target *target, cyxla_error *error);
 
 typedef void (*cyxla_state_deleter)(void *state);
 
 /* Registers the type of a state that handlers keep between stages.
- *   type_id    the number by which the handlers call it (the id of an XLA_FFI_TypeId); 0: it has
- * none yet and gets one. deleter    frees a state, in any thread; NULL: nothing to do. Returns
- * ALREADY_EXISTS (registered with another deleter).  Threads: startup.  Since 0.1. */
+ *
+ *   type_id  the number by which the handlers call it (the id of an XLA_FFI_TypeId); 0: it has none yet
+ *            and gets one.
+ *   deleter  frees a state, in any thread; NULL: nothing to do.
+ *
+ * Returns: ALREADY_EXISTS (registered with another deleter).
+ * Threads: startup.  Since 0.1. */
 CYXLA_API int32_t cyxla_register_ffi_type(int64_t *type_id, cyxla_state_deleter deleter,
                                           cyxla_error *error);
 
-/* Number of targets that are registered.  Threads: shared.  Since 0.1. */
+/* Number of targets that are registered.
+ *
+ * Threads: shared.  Since 0.1. */
 CYXLA_API size_t cyxla_ffi_target_count(void);
 
 typedef enum cyxla_ffi_target_state {
@@ -368,9 +422,12 @@ typedef struct cyxla_ffi_target_info {
   const char *failure; /* NULL: none */
 } cyxla_ffi_target_info;
 
-/* Describes target number `index`, and what `plugin` (NULL: none) has of it;
- * `out_info->struct_size` must be set.  Returns OUT_OF_RANGE.  Memory: strings live as long as the
- * process.  Threads: shared. Since 0.1. */
+/* Describes target number `index`, and what `plugin` (NULL: none) has of it, which is offered all that it
+ * has not seen yet; `out_info->struct_size` must be set.
+ *
+ * Returns: OUT_OF_RANGE (there is no such target).
+ * Memory:  strings live as long as the process.
+ * Threads: startup.  Since 0.1. */
 CYXLA_API int32_t cyxla_ffi_target_get_info(size_t index, cyxla_plugin *plugin,
                                             cyxla_ffi_target_info *out_info, cyxla_error *error);
 
