@@ -35,7 +35,11 @@ def list_targets() -> int:
     """Prints the FFI targets, with what the default plugin has of them."""
     with contextlib.suppress(ImportError):
         import jax.numpy.linalg  # noqa: F401  brings JAX's targets
-    plugin = loaded_plugin(default_candidate().platform)
+    try:
+        plugin = loaded_plugin(default_candidate().platform)
+    except CyxlaError as error:
+        print(error)
+        return 1
     for each in targets(plugin):
         version = ".".join(map(str, each.ffi_version))
         state = f"{each.state}: {each.failure}" if each.failure else each.state

@@ -1,4 +1,4 @@
-# cython: language_level=3, freethreading_compatible=True
+# cython: language_level=3
 """The thin layer between Python and libcyxla: handles, `execute`, and errors as exceptions."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -203,6 +203,13 @@ def library_version() -> str:
 
 # ---- C structs made of Python values ----
 
+cdef bytes c_text(value, str role):
+    """Text for C, where NUL ends it.  Surrogates are bytes of paths that are no UTF-8."""
+    if not isinstance(value, str) or "\0" in value:
+        raise ArgumentTypeError(f"{role} must be a str without NUL, not {value!r}")
+    return value.encode("utf-8", "surrogateescape")
+
+
 cdef class Options:
     """Options for a plugin or its compiler, as C wants them."""
     cdef cyxla_option *items
@@ -246,9 +253,7 @@ cdef class Options:
         return 0
 
     cdef const char *text(self, value, str role) except NULL:
-        if not isinstance(value, str) or "\0" in value:
-            raise ArgumentTypeError(f"{role} must be a str without NUL")
-        encoded = value.encode()
+        encoded = c_text(value, role)
         self.keep.append(encoded)
         return encoded
 
@@ -274,7 +279,7 @@ cdef class Signature:
         for array_type in (*program.inputs, *program.outputs):
             self.fill(&self.types[i], array_type)
             i += 1
-        name = program.name.encode()
+        name = c_text(program.name, "the name of a program")
         self.keep.append(name)
         self.program.struct_size = sizeof(cyxla_program)
         self.program.name = name
@@ -287,7 +292,7 @@ cdef class Signature:
         PyMem_Free(self.types)
 
     cdef int fill(self, cyxla_array_type *item, array_type) except -1:
-        name = array_type.name.encode()
+        name = c_text(array_type.name, "the name of an array")
         cdef int64_t[::1] dimensions = np.array([*array_type.shape, 0], dtype=np.int64)
         self.keep.append((name, dimensions))
         item.name = name
@@ -309,8 +314,8 @@ cdef class Plugin:
         Raises StatusError.  The GIL is released meanwhile.
         """
         cdef Options c_options = Options(options)
-        encoded_path = path.encode()
-        encoded_platform = None if platform is None else platform.encode()
+        encoded_path = c_text(path, "the path of a plugin")
+        encoded_platform = None if platform is None else c_text(platform, "a platform")
         cdef const char *c_path = encoded_path
         cdef const char *c_platform = NULL
         if encoded_platform is not None:
@@ -352,8 +357,10 @@ def register_ffi_target(name: str, platform: str, handlers: dict, traits: int) -
 
     Raises StatusError.
     """
-    encoded_name, encoded_platform = name.encode(), platform.encode()
+    encoded_name = c_text(name, "the name of an FFI target")
+    encoded_platform = c_text(platform, "a platform")
     cdef cyxla_ffi_target target
+    cdef int32_t status
     target.struct_size = sizeof(target)
     target.name = encoded_name
     target.platform = encoded_platform
@@ -364,7 +371,9 @@ def register_ffi_target(name: str, platform: str, handlers: dict, traits: int) -
     target.traits = traits
     cdef cyxla_error error
     error.struct_size = sizeof(error)
-    check(cyxla_register_ffi_target(&target, &error), &error)
+    with nogil:  # the handler is asked for its version, and may be a Python function
+        status = cyxla_register_ffi_target(&target, &error)
+    check(status, &error)
 
 
 def capsule_address(capsule) -> int:
@@ -390,13 +399,16 @@ def ffi_targets(Plugin plugin) -> list[dict]:
     """The targets that are registered, and what `plugin` (None: no plugin) has of them."""
     cdef cyxla_ffi_target_info info
     cdef cyxla_error error
+    cdef cyxla_plugin *c_plugin = NULL if plugin is None else plugin.plugin
     cdef size_t index
+    cdef int32_t status
     error.struct_size = sizeof(error)
     targets = []
     for index in range(cyxla_ffi_target_count()):
         info.struct_size = sizeof(info)
-        check(cyxla_ffi_target_get_info(index, NULL if plugin is None else plugin.plugin, &info, &error),
-              &error)
+        with nogil:  # the plugin may ask handlers for their versions
+            status = cyxla_ffi_target_get_info(index, c_plugin, &info, &error)
+        check(status, &error)
         targets.append({
             "name": info.name.decode(),
             "platform": info.platform.decode(),
@@ -563,7 +575,7 @@ cdef class Executable:
         arrays = [convert(arg, array_type, self.name)
                   for arg, array_type in zip(args, self.input_types)]
         results = [np.empty(array_type.shape, array_type.dtype) for array_type in self.output_types]
-        run_arrays(handle, arrays, self.input_types, results)
+        run_arrays(handle, arrays, self.input_types, results)  # not self.spec: it may be closed
         return results
 
 
@@ -584,7 +596,7 @@ cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results)
     cdef Input *inputs = <Input *>PyMem_Calloc(input_count + 1, sizeof(Input))
     cdef void **outputs = <void **>PyMem_Calloc(output_count + 1, sizeof(void *))
     cdef bint zero_copy = False
-    cdef ProgramSpec spec
+    cdef ProgramSpec spec = ProgramSpec(handle.executable, input_count, output_count, NULL)
     cdef int status
     try:
         if inputs == NULL or outputs == NULL:
@@ -597,7 +609,6 @@ cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results)
                 zero_copy = True
         for i in range(output_count):
             outputs[i] = <void *><size_t>results[i].ctypes.data
-        spec.executable = handle.executable
         with nogil:
             status = execute(&spec, inputs, outputs, zero_copy)
         if status:
@@ -617,6 +628,8 @@ def convert(arg, array_type, function: str):
     if is_number(arg):
         array = convert_number(arg, array_type, function)
     else:
+        if np.ma.is_masked(arg):
+            raise ArgumentTypeError(f"{function}: argument {array_type} can't be made of a masked array")
         try:
             array = np.asarray(arg)
         except ValueError as error:  # nested lists of different lengths

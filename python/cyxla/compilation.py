@@ -66,12 +66,13 @@ def compile_program(
 def load_executable(program: Program, data: bytes) -> tuple[_runtime.Executable, CompileStatistics]:
     """Loads what `Executable.serialize` wrote of the executable of `program`.
 
-    The bytes are native code: load only what you would also run.  They must come from the same
-    plugin on the same kind of machine.
+    The bytes are native code: load only what you would also run.  They must be of this program, and
+    come from the same plugin on the same kind of machine; inputs of another type that have the same
+    size are not noticed.
 
     Raises:
         CyxlaError: no plugin for the program's platform.
-        StatusError: the plugin refuses the bytes, or they are of another program.
+        StatusError: the plugin refuses the bytes, or their outputs are not the program's.
     """
     _check_program(program, "load_executable")
     start = time.perf_counter()
@@ -98,7 +99,8 @@ def _custom_calls(program: Program, plugin: LoadedPlugin) -> Iterator[None]:
     try:
         yield
     except StatusError as error:
-        reason = custom_calls.explain(program.custom_calls, program.platform, plugin)
+        named = tuple(each for each in program.custom_calls if each in str(error))
+        reason = custom_calls.explain(named, program.platform, plugin)
         if not reason:
             raise
         message = f"{program.name}: {reason} ({error})"

@@ -267,15 +267,20 @@ def _xla_client() -> Any:
     return xla_client
 
 
+def _waiting(client: Any, registry: str, jax_platform: str) -> list[Any]:
+    """What waits in a registry for JAX's backend; nothing where this JAX has no such registry."""
+    return list(getattr(client, registry, {}).get(jax_platform, ()))
+
+
 def _listen(client: Any) -> None:
     """Hears, from the first call on, of what is registered with JAX.
 
     Once its backend has started, JAX tells of a target no other stage than execute, and of types
     nothing: its two functions that register get a wrapper, which takes note and changes nothing.
     """
-    register_target = client.register_custom_call_target
-    register_type = client.register_custom_type
-    if hasattr(register_target, "heard_by_cyxla"):
+    register_target = getattr(client, "register_custom_call_target", None)
+    register_type = getattr(client, "register_custom_type", None)
+    if not register_target or not register_type or hasattr(register_target, "heard_by_cyxla"):
         return
 
     @functools.wraps(register_target)
@@ -306,9 +311,9 @@ def _jax_targets() -> Iterator[tuple[str, Any, str, bool]]:
             yield name, fn if api_version == 1 else None, platform, True
     for platform, jax_platform in _JAX_PLATFORMS.items():
         # Before JAX has started its backend, targets wait in a list; afterwards XLA has them.
-        for name, fn, api_version, _ in client._custom_callback.get(jax_platform, ()):
+        for name, fn, api_version, _ in _waiting(client, "_custom_callback", jax_platform):
             yield name, fn if api_version == 1 else None, platform, True
-        if platform == "cpu":
+        if platform == "cpu" and hasattr(client, "custom_call_targets"):
             for name, handlers in client.custom_call_targets(jax_platform).items():
                 yield name, handlers if isinstance(handlers, dict) else None, platform, False
 
@@ -318,5 +323,5 @@ def _jax_types() -> Iterator[Mapping[str, Any]]:
     those that were heard of."""
     client = _xla_client()
     if client is not None:
-        yield from (each for _, each in client._custom_type_id.get("Host", ()))
+        yield from (each for _, each in _waiting(client, "_custom_type_id", "Host"))
         yield from _heard_types

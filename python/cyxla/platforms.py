@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +106,7 @@ def default_candidate(platform: str | None = None) -> PluginCandidate:
         CyxlaError: there is none.
     """
     candidates = find_plugins()
-    wanted = platform or "cpu"
+    wanted = "cpu" if platform is None else platform
     for candidate in candidates:
         if candidate.platform == wanted:
             return candidate
@@ -189,7 +190,7 @@ def _load(path: Path, platform: str | None, options: dict[str, Option]) -> Loade
 
 @contextlib.contextmanager
 def _quiet_plugin() -> Iterator[None]:
-    """XLA's plugins read once, while they are loaded, how much they log; keep them to errors.
+    """XLA's plugins read once, while they are loaded, how much they log; errors are raised anyway.
 
     A value that the user has set stays.
     """
@@ -197,7 +198,7 @@ def _quiet_plugin() -> Iterator[None]:
     if variable in os.environ:
         yield
         return
-    os.environ[variable] = "2"
+    os.environ[variable] = "3"
     try:
         yield
     finally:
@@ -207,19 +208,21 @@ def _quiet_plugin() -> Iterator[None]:
 def _announced_plugins() -> Iterator[PluginCandidate]:
     entry_points = importlib.metadata.entry_points(group=_ENTRY_POINT_GROUP)
     for entry_point in sorted(entry_points, key=lambda each: each.name):
-        module = entry_point.load()
         try:
+            module = entry_point.load()
             yield PluginCandidate(
                 name=entry_point.value,
                 platform=module.PLATFORM,
                 path=Path(module.library_path()),
                 options=dict(module.CREATE_OPTIONS),
             )
-        except AttributeError as error:
-            raise CyxlaError(
-                f"the plugin module {entry_point.value} ({_ENTRY_POINT_GROUP}) needs PLATFORM, "
-                f"CREATE_OPTIONS and library_path(): {error}"
-            ) from error
+        except Exception as error:  # one that is broken must not keep others from being found
+            warnings.warn(
+                f"the plugin module {entry_point.value} ({_ENTRY_POINT_GROUP}) is left out; "
+                f"it needs PLATFORM, CREATE_OPTIONS and library_path(): {error!r}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def _known_plugins() -> Iterator[PluginCandidate]:

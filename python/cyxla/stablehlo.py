@@ -35,6 +35,12 @@ _MODULE_LAYOUTS = (
 )
 _SHARDINGS = ("sdy.sharding", "mhlo.sharding")
 _DIALECTS = ("builtin", "chlo", "func", "stablehlo")
+# Operations that wait for somebody outside of the program.
+_CHANNELS = ("infeed", "outfeed", "recv", "send")
+# How a custom call says that its target is of the typed FFI, what it says by default, and the
+# prefixes of the targets of which XLA makes operations of its own, whatever they say.
+_TYPED_FFI, _ORIGINAL = 4, 1
+_XLAS_OWN = ("ApproxTopK", "mhlo.", "stablehlo.", "annotate_device_placement")
 _MLIR_MAGIC = b"ML\xefR"
 
 
@@ -333,9 +339,27 @@ def _check_operations(module: Any) -> tuple[str, ...]:
         for result in operation.results:
             if isinstance(result.type, tensor) and not result.type.has_static_shape:
                 raise UnsupportedError(f"the program has a dynamic shape inside: {operation}")
+        if operation.name.removeprefix("stablehlo.") in _CHANNELS:
+            raise UnsupportedError(f"the program waits for its surroundings: {operation}")
         if operation.name == "stablehlo.custom_call":
-            targets.add(str(_text(operation.attributes, "call_target_name")))
+            target = str(_text(operation.attributes, "call_target_name"))
+            _check_custom_call(operation, target)
+            targets.add(target)
     return tuple(sorted(targets))
+
+
+def _check_custom_call(operation: Any, target: str) -> None:
+    """Refuses untyped calls: plugins can't be given their targets, and some are XLA's own, which
+    end the process when their operands are not what they expect."""
+    attributes = operation.attributes
+    version = attributes["api_version"].value if "api_version" in attributes else _ORIGINAL
+    # In portable artifacts JAX leaves the version out, and keeps a typed call's attributes here.
+    typed = version == _TYPED_FFI or "mhlo.backend_config" in attributes
+    if not typed and not target.startswith(_XLAS_OWN):
+        raise UnsupportedError(
+            f"the program has an untyped custom call of {target} (api_version {version} in "
+            f"StableHLO); plugins know only typed ones (api_version {_TYPED_FFI})"
+        )
 
 
 def _check_devices(module: Any) -> None:

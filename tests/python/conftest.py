@@ -20,6 +20,14 @@ import pytest
 import cyxla as cx
 
 
+@pytest.fixture(autouse=True)
+def settings_of_jax():
+    """Puts back what some libraries set when they are imported."""
+    x64 = jax.config.jax_enable_x64
+    yield
+    jax.config.update("jax_enable_x64", x64)
+
+
 @pytest.fixture(scope="session")
 def run_python():
     """Runs Python code in a new process and returns what it printed."""

@@ -151,11 +151,20 @@ def test_announced_plugin_of_another_platform_is_not_the_default(announced, run_
     assert "/no/such/file" in printed
 
 
-def test_ill_formed_announcement_is_named(announced, run_hello):
-    environment = announced("PLATFORM = 'cpu'\n")
-    printed = run_hello("print(refused(cx.find_plugins))", env=environment)
-    assert "announced_plugin" in printed
-    assert "CREATE_OPTIONS" in printed or "library_path" in printed
+@pytest.mark.parametrize("source", ["PLATFORM = 'cpu'\n", "import no_such_module\n"])
+def test_ill_formed_announcement_is_left_out(announced, run_hello, source):
+    """A warning names it, and the other plugins are found."""
+    printed = run_hello(
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    print([each.name for each in cx.find_plugins()][0])\n"
+        "print(caught[0].message)\n",
+        env=announced(source),
+    )
+    assert printed.startswith("lammps_jax_pjrt_cpu\n")
+    assert "the plugin module announced_plugin (cyxla.plugins) is left out" in printed
+    assert "CREATE_OPTIONS" in printed or "no_such_module" in printed
 
 
 # ---- initialize ----
@@ -362,3 +371,16 @@ def test_jax_is_imported_late(run_python):
 def test_quiet(run_hello):
     """Neither cyxla nor the plugin prints anything."""
     assert run_hello("sys.stderr = sys.stdout; os.dup2(1, 2); run()") == ""
+
+
+def test_nothing_compiles_in_a_fork(run_hello):
+    printed = run_hello(
+        "import os\n"
+        "cx.initialize()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    print(refused(hello), flush=True)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    assert "of which this one is a fork" in printed
