@@ -379,7 +379,7 @@ def test_nothing_compiles_in_a_fork(run_hello):
         "cx.initialize()\n"
         "child = os.fork()\n"
         "if not child:\n"
-        "    print(refused(hello), flush=True)\n"
+        "    print(refused(run), flush=True)\n"
         "    os._exit(0)\n"
         "os.waitpid(child, 0)\n"
     )
