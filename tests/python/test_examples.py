@@ -13,6 +13,10 @@ import cyxla
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(cyxla.__file__).parent
 
+needs_library = pytest.mark.skipif(
+    not (PACKAGE / "lib").exists(), reason="an editable installation keeps the library elsewhere"
+)
+
 
 def snippet(language: str) -> str:
     found = re.search(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
@@ -35,9 +39,8 @@ def test_minimize() -> None:
     assert re.search(r"ns per call +[\d,]+", output)
 
 
+@needs_library
 def test_c_program(tmp_path: Path) -> None:
-    if not (PACKAGE / "lib").exists():
-        pytest.skip("an editable installation keeps the library elsewhere")
     program = tmp_path / "sine"
     library = PACKAGE / "lib"
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -95,6 +98,7 @@ def test_names_that_do_not_exist() -> None:
         cyxla.nonsense  # noqa: B018
 
 
+@needs_library
 def test_bench_runs() -> None:
     output = run_python(ROOT / "bench/execute.py", "--rounds", "3", "sin3", "mlp")
     assert re.search(r"\| sin3 \| .* \|", output)
