@@ -445,3 +445,15 @@ def test_a_changed_interface_of_jax_is_named(monkeypatch):
     monkeypatch.delattr(jax.extend.mlir, "serialize_portable_artifact")
     with pytest.raises(VersionError, match=f"JAX {jax.__version__} has changed .*serialize_porta"):
         stablehlo._bindings.__wrapped__()  # without the cache
+
+
+def test_channels_are_refused() -> None:
+    module = """
+        func.func public @main() -> tensor<f32> {
+          %token = stablehlo.create_token : !stablehlo.token
+          %value, %next = "stablehlo.infeed"(%token)
+            : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)
+          return %value : tensor<f32>
+        }"""
+    with pytest.raises(UnsupportedError, match="waits for its surroundings"):
+        from_stablehlo(module)
