@@ -220,7 +220,7 @@ cdef class Options:
         self.keep = []
         self.items = <cyxla_option *>PyMem_Calloc(len(options) + 1, sizeof(cyxla_option))
         if self.items == NULL:
-            raise MemoryError
+            raise MemoryError  # not tested: lack of memory can't be provoked here
         for name, value in options.items():
             self.add(name, value)
 
@@ -274,7 +274,7 @@ cdef class Signature:
         self.keep = []
         self.types = <cyxla_array_type *>PyMem_Calloc(count + 1, sizeof(cyxla_array_type))
         if self.types == NULL:
-            raise MemoryError
+            raise MemoryError  # not tested: lack of memory can't be provoked here
         cdef size_t i = 0
         for array_type in (*program.inputs, *program.outputs):
             self.fill(&self.types[i], array_type)
@@ -600,7 +600,7 @@ cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results)
     cdef int status
     try:
         if inputs == NULL or outputs == NULL:
-            raise MemoryError
+            raise MemoryError  # not tested: lack of memory can't be provoked here
         for i in range(input_count):
             inputs[i].data = <void *><size_t>arrays[i].ctypes.data
             inputs[i].type = input_types[i].element_type.number

@@ -300,3 +300,9 @@ def test_compiling_needs_no_jax(run_python, tmp_path, program):
         path,
     )
     assert printed.split() == ["0.0", "False"]
+
+
+@pytest.mark.parametrize("value", [1.5, [1, 2]], ids=str)
+def test_options_of_all_kinds_reach_the_compiler(program, value):
+    with pytest.raises(cx.StatusError, match="xla_nope"):
+        cx.compile_program(program, options={"xla_nope": value})

@@ -490,3 +490,11 @@ def test_serialized_executable_of_another_signature_is_refused(affine):
     with pytest.raises(cx.StatusError, match=r"4.*3|3.*4") as caught:
         _runtime.load_executable(plugin, other, affine.serialize())
     assert caught.value.status == "SIGNATURE_MISMATCH"
+
+
+def test_masked_arrays_are_refused(affine):
+    masked = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    with pytest.raises(cx.ArgumentTypeError, match="argument x: .*a masked array"):
+        affine.run([masked])
+    (result,) = affine.run([np.ma.array([1.0, 2.0, 3.0])])
+    assert result.tolist() == [3, 5, 7]
