@@ -82,11 +82,6 @@ static int32_t create(cyxla_plugin *plugin, const cyxla_option *options, size_t 
 /* CPU plugins that don't know our options refuse them; they get a client all the same. */
 static int32_t create_cpu(cyxla_plugin *plugin, const cyxla_option *options, size_t option_count,
                           cyxla_error *error) {
-  const cyxla_option *devices = find_option(options, option_count, "cpu_device_count");
-  if (devices && devices->kind == CYXLA_OPTION_INT64 && devices->value.int64 < 1)
-    return cyxla__fail(error, CYXLA_INVALID_ARGUMENT, /* XLA's client would end the process */
-                       "client option cpu_device_count: %lld devices are too few",
-                       (long long)devices->value.int64);
   const int32_t status =
       create(plugin, options, option_count, cpu_defaults, CPU_DEFAULT_COUNT, error);
   if (status == CYXLA_INVALID_ARGUMENT)
@@ -108,6 +103,14 @@ static char *copy_text(const char *text, size_t size) {
   return copy;
 }
 
+int32_t cyxla__pjrt_check_platform(const cyxla_plugin *plugin, const char *expected,
+                                   cyxla_error *error) {
+  if (!expected || !strcmp(expected, plugin->platform)) return CYXLA_OK;
+  return cyxla__fail(error, CYXLA_PLUGIN_INVALID,
+                     "%s: its platform is \"%s\", and \"%s\" was asked for", plugin->path,
+                     plugin->platform, expected);
+}
+
 static int32_t read_platform(cyxla_plugin *plugin, const char *expected, cyxla_error *error) {
   PJRT_ARGS(PJRT_Client_PlatformName, name, .client = plugin->client);
   TRY(PJRT_CALL(&plugin->api, PJRT_Client_PlatformName, name, error));
@@ -119,11 +122,7 @@ static int32_t read_platform(cyxla_plugin *plugin, const char *expected, cyxla_e
   plugin->platform_version =
       copy_text(version.args.platform_version, version.args.platform_version_size);
   if (!plugin->platform || !plugin->platform_version) return cyxla__fail_memory(error, 1);
-  if (expected && strcmp(expected, plugin->platform))
-    return cyxla__fail(error, CYXLA_PLUGIN_INVALID,
-                       "%s: its platform is \"%s\", and \"%s\" was asked for", plugin->path,
-                       plugin->platform, expected);
-  return CYXLA_OK;
+  return cyxla__pjrt_check_platform(plugin, expected, error);
 }
 
 static int32_t read_devices(cyxla_plugin *plugin, cyxla_error *error) {
@@ -150,6 +149,16 @@ static bool probe_host_memory(cyxla_plugin *plugin) {
   return buffer != NULL;
 }
 
+/* XLA's CPU client would end the process. */
+static int32_t check_device_count(const cyxla_option *options, size_t option_count,
+                                  cyxla_error *error) {
+  const cyxla_option *devices = find_option(options, option_count, "cpu_device_count");
+  if (!devices || devices->kind != CYXLA_OPTION_INT64 || devices->value.int64 >= 1) return CYXLA_OK;
+  return cyxla__fail(error, CYXLA_INVALID_ARGUMENT,
+                     "client option cpu_device_count: %lld devices are too few",
+                     (long long)devices->value.int64);
+}
+
 static void destroy_client(cyxla_plugin *plugin) {
   PJRT_ARGS(PJRT_Client_Destroy, destroy, .client = plugin->client);
   PJRT_CALL(&plugin->api, PJRT_Client_Destroy, destroy, NULL);
@@ -171,6 +180,7 @@ static int32_t ask_platform(cyxla_plugin *plugin, const cyxla_option *options, s
 int32_t cyxla__pjrt_client_create(cyxla_plugin *plugin, const char *platform,
                                   const cyxla_option *options, size_t option_count,
                                   cyxla_error *error) {
+  TRY(check_device_count(options, option_count, error));
   bool cpu = platform && !strcmp(platform, "cpu");
   if (!platform) TRY(ask_platform(plugin, options, option_count, &cpu, error));
   if (cpu)

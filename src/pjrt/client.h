@@ -10,4 +10,8 @@ int32_t cyxla__pjrt_client_create(cyxla_plugin *plugin, const char *platform,
                                   const cyxla_option *options, size_t option_count,
                                   cyxla_error *error);
 
+/* Whether the plugin is for the platform that a caller expects (NULL: any). */
+int32_t cyxla__pjrt_check_platform(const cyxla_plugin *plugin, const char *expected,
+                                   cyxla_error *error);
+
 #endif

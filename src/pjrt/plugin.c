@@ -67,10 +67,7 @@ static int32_t load_again(cyxla_plugin *plugin, const char *platform, size_t opt
   if (option_count)
     return cyxla__fail(error, CYXLA_FAILED_PRECONDITION,
                        "%s is loaded already: its options can't be set any more", plugin->path);
-  if (platform && strcmp(platform, plugin->platform))
-    return cyxla__fail(error, CYXLA_PLUGIN_INVALID,
-                       "%s: its platform is \"%s\", and \"%s\" was asked for", plugin->path,
-                       plugin->platform, platform);
+  TRY(cyxla__pjrt_check_platform(plugin, platform, error));
   *out_plugin = plugin;
   return CYXLA_OK;
 }

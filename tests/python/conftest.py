@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -78,3 +80,30 @@ def downstream(tmp_path_factory):
     zipfile.ZipFile(wheel).extractall(target)
     sys.path.insert(0, str(target))
     return importlib.import_module("downstream")
+
+
+@pytest.fixture
+def ticks_during():
+    """Counts, while an action goes on, what another thread gets to do."""
+
+    def count(action):
+        """How often it gets to do something, every five milliseconds at most."""
+        done = threading.Event()
+        ticks = []
+
+        def tick():
+            while not done.wait(0.005):
+                ticks.append(time.perf_counter())
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        start = time.perf_counter()
+        action()
+        end = time.perf_counter()
+        done.set()
+        thread.join()
+        # Without the GIL's release, all of them would come at the start and the end.
+        margin = (end - start) / 10
+        return sum(start + margin < each < end - margin for each in ticks)
+
+    return count

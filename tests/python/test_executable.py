@@ -418,30 +418,9 @@ def test_last_reference_while_running(slow_program):
     np.testing.assert_allclose(results, 0.739085, rtol=1e-5)
 
 
-def test_gil_is_free_while_running(slow_program):
+def test_gil_is_free_while_running(slow_program, ticks_during):
     executable, _ = cx.compile_program(slow_program)
     assert ticks_during(lambda: executable.run([1.0])) > 5
-
-
-def ticks_during(action):
-    """How often another thread gets to do something meanwhile, every five milliseconds at most."""
-    done = threading.Event()
-    ticks = []
-
-    def tick():
-        while not done.wait(0.005):
-            ticks.append(time.perf_counter())
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    start = time.perf_counter()
-    action()
-    end = time.perf_counter()
-    done.set()
-    thread.join()
-    # Without the GIL's release, all of them would come at the start and the end.
-    margin = (end - start) / 10
-    return sum(start + margin < each < end - margin for each in ticks)
 
 
 def test_garbage_collection():

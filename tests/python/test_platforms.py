@@ -384,3 +384,14 @@ def test_nothing_compiles_in_a_fork(run_hello):
         "os.waitpid(child, 0)\n"
     )
     assert "of which this one is a fork" in printed
+
+
+@pytest.mark.parametrize("platform", ["'cpu'", "None"])
+def test_too_few_devices_are_refused(run_hello, platform):
+    """XLA's client would end the process, whoever names the platform."""
+    printed = run_hello(
+        "path = cx.find_plugins()[0].path\n"
+        "options = {'cpu_device_count': -1}\n"
+        f"print(refused(cx.initialize, path, options, platform={platform}))\n"
+    )
+    assert "cpu_device_count: -1 devices are too few" in printed
