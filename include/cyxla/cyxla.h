@@ -258,6 +258,17 @@ typedef struct cyxla_program {
 
 typedef struct cyxla_executable cyxla_executable;
 
+/* What runs an executable.
+ *
+ * The direct engine calls the kernels that XLA's CPU compiler made, with no runtime in between; it runs
+ * nearly all small programs, and refuses what it does not know.  PJRT's engine is the plugin's own
+ * execution, on any platform.  Of one and the same executable both give the same bits. */
+typedef enum cyxla_engine {
+  CYXLA_ENGINE_AUTO = 0,   /* direct where every thunk is supported, else PJRT's */
+  CYXLA_ENGINE_DIRECT = 1, /* direct, or an error that lists what stands in the way */
+  CYXLA_ENGINE_PJRT = 2
+} cyxla_engine;
+
 /* Compiles a program for the first device of `plugin`.
  *
  * The options that JAX sets for the CPU are set here too, and so results are JAX's.  The entry layout
@@ -266,31 +277,35 @@ typedef struct cyxla_executable cyxla_executable;
  *   program         borrowed; its `struct_size` must be set.
  *   options         XLA's debug options, such as xla_cpu_prefer_vector_width, `option_count` of them,
  *                   which win over JAX's; NULL where there are none.
+ *   engine          a cyxla_engine.
  *   out_executable  the caller's, destroyed by cyxla_executable_destroy.
  *
  * Returns: INVALID_ARGUMENT (a bad signature, an unknown option, StableHLO that the plugin refuses),
  *          SIGNATURE_MISMATCH, FAILED_PRECONDITION (in a fork of the process that loaded the plugin),
- *          UNIMPLEMENTED (a known fault of the plugin that can't be mended), or the plugin's own
- *          status.
+ *          UNIMPLEMENTED (a known fault of the plugin that can't be mended; thunks that the direct
+ *          engine, if asked for, does not run), or the plugin's own status.
  * Threads: shared.  XLA's compiler wants a stack of some MiB.  Since 0.1. */
 CYXLA_API int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
-                                const cyxla_option *options, size_t option_count,
+                                const cyxla_option *options, size_t option_count, int32_t engine,
                                 cyxla_executable **out_executable, cyxla_error *error);
 
-/* Loads what cyxla_executable_serialize wrote.
+/* Loads what cyxla_executable_serialize wrote, or jaxlib's serialize().
  *
- * The bytes are native code: only load what you would also run.  They must come from the same plugin;
- * others are refused where the plugin notices.  Their outputs are compared with the signature; inputs
- * can only be compared when they are brought to a call, by their sizes.
+ * The bytes are native code: only load what you would also run.  For PJRT's engine they must come from
+ * the same plugin; others are refused where the plugin notices.  The direct engine compares the whole
+ * signature; PJRT's compares the outputs, and inputs when they are brought to a call, by their sizes.
  *
- *   program         gives the signature; its code is not used.  Borrowed.
+ *   plugin          NULL: only the direct engine may run it.
+ *   program         gives the signature; its code is not used.  Borrowed.  NULL: the signature is the
+ *                   executable's own, without names, which only the direct engine can tell.
  *   data            `size` bytes, not kept.
+ *   engine          a cyxla_engine.
  *   out_executable  the caller's, destroyed by cyxla_executable_destroy.
  *
- * Returns: as cyxla_compile.
+ * Returns: as cyxla_compile; FAILED_PRECONDITION too where the code needs another processor.
  * Threads: shared.  Since 0.1. */
 CYXLA_API int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
-                                               const void *data, size_t size,
+                                               const void *data, size_t size, int32_t engine,
                                                cyxla_executable **out_executable,
                                                cyxla_error *error);
 
@@ -304,6 +319,12 @@ CYXLA_API int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla
 CYXLA_API int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
                                              size_t *out_size, cyxla_error *error);
 
+/* How often a kind of thunk, which is a step of XLA's CPU runtime, occurs in an executable. */
+typedef struct cyxla_thunk_count {
+  const char *kind; /* XLA's name, such as "kernel" */
+  size_t count;
+} cyxla_thunk_count;
+
 typedef struct cyxla_executable_info {
   size_t struct_size;
   const char *name;
@@ -316,6 +337,10 @@ typedef struct cyxla_executable_info {
   int64_t code_size;      /* bytes of machine code; -1 where the plugin does not say */
   int64_t temp_size;      /* bytes of temporaries of one call; -1 where the plugin does not say */
   const char *workaround; /* what cyxla did about a fault of the plugin; NULL: nothing */
+  int32_t engine;         /* CYXLA_ENGINE_DIRECT or CYXLA_ENGINE_PJRT */
+  const char *engine_reason;       /* why it is this engine, in words */
+  const cyxla_thunk_count *thunks; /* by kind, nested ones too; NULL where they can't be told */
+  size_t thunk_kind_count;
 } cyxla_executable_info;
 
 /* Describes an executable; `out_info->struct_size` must be set.
@@ -352,6 +377,41 @@ CYXLA_API void cyxla_executable_destroy(cyxla_executable *executable);
  * Since 0.1. */
 CYXLA_API int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs,
                                 void *const *outputs, uint32_t flags, cyxla_error *error);
+
+/* A call with its inputs and outputs fixed, see cyxla_bind. */
+typedef struct cyxla_bound_call cyxla_bound_call;
+
+/* Fixes the inputs and outputs of calls that come again and again: what can be prepared is prepared once.
+ * The contents of inputs may change between calls, and are read anew by each.
+ *
+ *   inputs, outputs  as for cyxla_execute with CYXLA_ZERO_COPY; the lists are copied, the arrays must
+ *                    stay until the bound call is destroyed.  With the direct engine, what is aligned to
+ *                    64 is used in place, without any copy.
+ *   out_call         the caller's, destroyed by cyxla_bound_call_destroy, before the executable is.
+ *
+ * Returns: INPUT_MISMATCH, INVALID_ARGUMENT, RESOURCE_EXHAUSTED.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_bind(cyxla_executable *executable, const cyxla_input *inputs,
+                             void *const *outputs, cyxla_bound_call **out_call, cyxla_error *error);
+
+/* Runs a bound call once and waits for its results.
+ *
+ * Returns: the engine's own status.
+ * Threads: owned; bound calls of one executable may run in different threads at once.  Since 0.1. */
+CYXLA_API int32_t cyxla_bound_call_execute(cyxla_bound_call *call, cyxla_error *error);
+
+/* Destroys a bound call, not its inputs and outputs; NULL is fine.
+ *
+ * Threads: owned.  Since 0.1. */
+CYXLA_API void cyxla_bound_call_destroy(cyxla_bound_call *call);
+
+/* Sets how many threads, that of the caller among them, the direct engine may use for one call; threads
+ * start only where there is work that is worth it, on large arrays.
+ *
+ *   count  at least 1; 0: as many as the process has processors, which is the default.
+ *
+ * Threads: shared; holds for calls that begin afterwards.  Since 0.1. */
+CYXLA_API void cyxla_set_thread_count(int32_t count);
 
 /* ---- ffi ---- */
 

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "pjrt/compile_options.h"
-#include "pjrt/faults.h"
+#include "xla_cpu/faults.h"
 #include "xla_cpu/container.h"
 #include "xla_cpu/elf.h"
 

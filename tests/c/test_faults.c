@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "data.h"
-#include "pjrt/faults.h"
+#include "xla_cpu/faults.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>

@@ -1,6 +1,6 @@
 /* Known faults of plugins, and what is done about them.  docs/plugins.md tells users of them. */
-#ifndef CYXLA_PJRT_FAULTS_H
-#define CYXLA_PJRT_FAULTS_H
+#ifndef CYXLA_XLA_CPU_FAULTS_H
+#define CYXLA_XLA_CPU_FAULTS_H
 
 #include "base/bytes.h"
 #include "base/status.h"

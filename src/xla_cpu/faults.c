@@ -1,4 +1,4 @@
-#include "pjrt/faults.h"
+#include "xla_cpu/faults.h"
 
 #include "xla_cpu/container.h"
 #include "xla_cpu/elf.h"

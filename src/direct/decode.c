@@ -1,0 +1,1 @@
+#include "direct/image.h"

@@ -1,0 +1,1 @@
+#include "direct/op_copy.h"

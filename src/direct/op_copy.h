@@ -1,0 +1,18 @@
+/* Copies between arrays of one shape and two layouts. */
+#ifndef CYXLA_DIRECT_OP_COPY_H
+#define CYXLA_DIRECT_OP_COPY_H
+
+#include "base/arena.h"
+#include "direct/image.h"
+
+typedef struct cyxla__copy cyxla__copy;
+
+/* Plans a copy of `source` to `destination`, whose dimensions and types are equal; the result lives in
+ * `arena`.  NULL: no memory. */
+const cyxla__copy *cyxla__copy_plan(cyxla__arena *arena, const cyxla__shape *source,
+                                    const cyxla__shape *destination);
+
+/* The two must not overlap.  Threads: shared. */
+void cyxla__copy_run(const cyxla__copy *copy, const void *source, void *destination);
+
+#endif

@@ -1,0 +1,1 @@
+#include "ffi/custom_call.h"
