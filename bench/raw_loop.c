@@ -46,7 +46,8 @@ static PJRT_Buffer *alias(const cyxla_plugin *plugin, const cyxla_array_type *ty
       .device = plugin->device,
   };
   must(plugin->api.table.PJRT_Client_BufferFromHostBuffer(&create) != NULL);
-  PJRT_Event_Destroy_Args destroy = {.struct_size = sizeof destroy, .event = create.done_with_host_buffer};
+  PJRT_Event_Destroy_Args destroy = {.struct_size = sizeof destroy,
+                                     .event = create.done_with_host_buffer};
   must(plugin->api.table.PJRT_Event_Destroy(&destroy) != NULL);
   return create.buffer;
 }
@@ -58,7 +59,7 @@ loop *loop_create(cyxla_plugin *plugin, const cyxla_program *program, void *cons
   loop *self = calloc(1, sizeof *self);
   must(!self || program->input_count > MAX_ARRAYS || program->output_count > MAX_ARRAYS);
   self->api = &plugin->api.table;
-  must(cyxla_compile(plugin, program, NULL, 0, &self->cyxla, NULL));
+  must(cyxla_compile(plugin, program, NULL, 0, CYXLA_ENGINE_PJRT, &self->cyxla, NULL));
   void *bytes;
   size_t size;
   must(cyxla_executable_serialize(self->cyxla, &bytes, &size, NULL));
@@ -76,9 +77,9 @@ loop *loop_create(cyxla_plugin *plugin, const cyxla_program *program, void *cons
   self->output_count = info.output_count;
   for (size_t i = 0; i < info.input_count; ++i) {
     self->buffers[i] = alias(plugin, &info.inputs[i], data[i]);
-    self->inputs[i] = (cyxla_input){
-        data[i], info.inputs[i].element_type,
-        info.input_sizes[i] / cyxla_element_size(info.inputs[i].element_type)};
+    self->inputs[i] =
+        (cyxla_input){data[i], info.inputs[i].element_type,
+                      info.input_sizes[i] / cyxla_element_size(info.inputs[i].element_type)};
   }
   for (size_t i = 0; i < info.output_count; ++i) {
     self->outputs[i] = outputs[i];
@@ -117,7 +118,8 @@ double loop_time(loop *self, int kind, long count) {
     if (kind == 0)
       raw_call(self);
     else
-      must(cyxla_execute(self->cyxla, self->inputs, self->outputs, kind == 2 ? CYXLA_ZERO_COPY : 0, NULL));
+      must(cyxla_execute(self->cyxla, self->inputs, self->outputs, kind == 2 ? CYXLA_ZERO_COPY : 0,
+                         NULL));
   }
   return (now_ns() - start) / (double)count;
 }

@@ -1,23 +1,10 @@
-/* The facade: what the public functions of executables do, and which engine does it.
- *
- * An executable has one engine.  Today that is PJRT's; another one takes its place beside `pjrt` in
- * the struct, is chosen in `build`, and is reached from cyxla_execute after the checks that all
- * share. */
+/* What can be done with an executable: the checks that all engines share, and the way to each. */
 #include "cyxla/cyxla.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/memory.h"
-#include "base/status.h"
-#include "pjrt/executable.h"
-#include "pjrt/ffi_extension.h"
-#include "signature.h"
-
-struct cyxla_executable {
-  cyxla__signature signature;
-  cyxla__pjrt_executable pjrt;
-};
+#include "executable.h"
 
 int32_t cyxla_abi_version(void) {
   return CYXLA_ABI_VERSION;
@@ -25,98 +12,6 @@ int32_t cyxla_abi_version(void) {
 
 const char *cyxla_version(void) {
   return CYXLA_VERSION;
-}
-
-/* An executable that has its signature and no engine yet. */
-static int32_t create(const cyxla_plugin *plugin, const cyxla_program *program,
-                      cyxla_executable **out_executable, cyxla_error *error) {
-  if (program->struct_size < sizeof *program)
-    return cyxla__fail(error, CYXLA_INVALID_ARGUMENT,
-                       "cyxla_program: struct_size is %zu, and at least %zu is needed",
-                       program->struct_size, sizeof *program);
-  if (plugin->process != getpid())
-    return cyxla__fail(
-        error, CYXLA_FAILED_PRECONDITION,
-        "%s was loaded in process %ld, of which this one is a fork: it can't compile or "
-        "load here; load it after the fork, or spawn processes instead",
-        plugin->path, (long)plugin->process);
-  cyxla_executable *executable = calloc(1, sizeof *executable);
-  if (!executable) return cyxla__fail_memory(error, sizeof *executable);
-  const int32_t status = cyxla__signature_init(&executable->signature, program, error);
-  if (status) {
-    cyxla__signature_deinit(&executable->signature);
-    free(executable);
-    return status;
-  }
-  *out_executable = executable;
-  return CYXLA_OK;
-}
-
-/* Ends the making of an executable: hands it out, or frees it where its engine failed. */
-static int32_t finish(cyxla_executable *executable, int32_t status,
-                      cyxla_executable **out_executable, cyxla_error *error) {
-  if (status) {
-    cyxla__add_context(error, executable->signature.name);
-    cyxla__signature_deinit(&executable->signature);
-    free(executable);
-    return status;
-  }
-  *out_executable = executable;
-  return CYXLA_OK;
-}
-
-int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
-                      const cyxla_option *options, size_t option_count,
-                      cyxla_executable **out_executable, cyxla_error *error) {
-  cyxla_executable *executable = NULL;
-  TRY(create(plugin, program, &executable, error));
-  cyxla__pjrt_register_targets(plugin);
-  const int32_t status =
-      cyxla__pjrt_compile(&executable->pjrt, plugin, &executable->signature, program->code,
-                          program->code_size, options, option_count, error);
-  return finish(executable, status, out_executable, error);
-}
-
-int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
-                                     const void *data, size_t size,
-                                     cyxla_executable **out_executable, cyxla_error *error) {
-  cyxla_executable *executable = NULL;
-  TRY(create(plugin, program, &executable, error));
-  cyxla__pjrt_register_targets(plugin);
-  const int32_t status =
-      cyxla__pjrt_deserialize(&executable->pjrt, plugin, &executable->signature, data, size, error);
-  return finish(executable, status, out_executable, error);
-}
-
-int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
-                                   size_t *out_size, cyxla_error *error) {
-  return cyxla__pjrt_serialize(&executable->pjrt, out_data, out_size, error);
-}
-
-void cyxla_executable_get_info(const cyxla_executable *executable,
-                               cyxla_executable_info *out_info) {
-  const cyxla__signature *signature = &executable->signature;
-  const cyxla_executable_info info = {
-      .struct_size = out_info->struct_size,
-      .name = signature->name,
-      .inputs = signature->inputs.types,
-      .input_sizes = signature->inputs.sizes,
-      .input_count = signature->inputs.count,
-      .outputs = signature->outputs.types,
-      .output_sizes = signature->outputs.sizes,
-      .output_count = signature->outputs.count,
-      .code_size = executable->pjrt.code_size,
-      .temp_size = executable->pjrt.temp_size,
-      .workaround = executable->pjrt.mended,
-  };
-  cyxla__copy_info(out_info, &info, sizeof info);
-}
-
-void cyxla_executable_destroy(cyxla_executable *executable) {
-  if (!executable) return;
-  cyxla__pjrt_executable_deinit(&executable->pjrt);
-  cyxla__signature_deinit(&executable->signature);
-  free(executable);
 }
 
 static int32_t report_input(const cyxla_executable *executable, const cyxla_input *input,
@@ -147,11 +42,83 @@ static int32_t check_call(const cyxla_executable *executable, const cyxla_input 
   return CYXLA_OK;
 }
 
+/* Runs where all was checked. */
+static int32_t execute(cyxla_executable *executable, const cyxla_input *inputs,
+                       void *const *outputs, bool zero_copy, cyxla_error *error) {
+  if (executable->direct) return cyxla__direct_execute(executable->direct, inputs, outputs, error);
+  return cyxla__pjrt_execute(&executable->pjrt, inputs, outputs, zero_copy, error);
+}
+
 int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs, void *const *outputs,
                       uint32_t flags, cyxla_error *error) {
-  const bool zero_copy = (flags & CYXLA_ZERO_COPY) != 0;
   int32_t status = check_call(executable, inputs, outputs, error);
-  if (!status) status = cyxla__pjrt_execute(&executable->pjrt, inputs, outputs, zero_copy, error);
+  if (!status) status = execute(executable, inputs, outputs, (flags & CYXLA_ZERO_COPY) != 0, error);
   if (status) cyxla__add_context(error, executable->signature.name);
   return status;
+}
+
+/* ---- bound calls ---- */
+
+struct cyxla_bound_call {
+  cyxla_executable *executable;
+  cyxla__call *direct; /* NULL: PJRT's engine, which needs the lists */
+  cyxla_input *inputs;
+  void **outputs;
+};
+
+static int32_t copy_lists(cyxla_bound_call *call, const cyxla_input *inputs, void *const *outputs,
+                          cyxla_error *error) {
+  const size_t input_count = call->executable->signature.inputs.count;
+  const size_t output_count = call->executable->signature.outputs.count;
+  call->inputs = calloc(input_count + 1, sizeof *inputs);
+  call->outputs = calloc(output_count + 1, sizeof *outputs);
+  if (!call->inputs || !call->outputs)
+    return cyxla__fail_memory(error, input_count * sizeof *inputs);
+  if (input_count) memcpy(call->inputs, inputs, input_count * sizeof *inputs);
+  if (output_count) memcpy(call->outputs, outputs, output_count * sizeof *outputs);
+  return CYXLA_OK;
+}
+
+static int32_t bind(cyxla_bound_call *call, const cyxla_input *inputs, void *const *outputs,
+                    cyxla_error *error) {
+  const cyxla__direct *direct = call->executable->direct;
+  if (!direct) return copy_lists(call, inputs, outputs, error);
+  call->direct = cyxla__call_create(direct);
+  if (!call->direct) return cyxla__fail_memory(error, direct->plan.block_size);
+  return cyxla__call_bind(call->direct, inputs, outputs, error);
+}
+
+int32_t cyxla_bind(cyxla_executable *executable, const cyxla_input *inputs, void *const *outputs,
+                   cyxla_bound_call **out_call, cyxla_error *error) {
+  cyxla_bound_call *call = NULL;
+  int32_t status = check_call(executable, inputs, outputs, error);
+  if (!status && !(call = calloc(1, sizeof *call)))
+    status = cyxla__fail_memory(error, sizeof *call);
+  if (!status) {
+    call->executable = executable;
+    status = bind(call, inputs, outputs, error);
+  }
+  if (status) {
+    cyxla_bound_call_destroy(call);
+    cyxla__add_context(error, executable->signature.name);
+    return status;
+  }
+  *out_call = call;
+  return CYXLA_OK;
+}
+
+int32_t cyxla_bound_call_execute(cyxla_bound_call *call, cyxla_error *error) {
+  const int32_t status = call->direct ? cyxla__call_run(call->direct, error)
+                                      : cyxla__pjrt_execute(&call->executable->pjrt, call->inputs,
+                                                            call->outputs, true, error);
+  if (status) cyxla__add_context(error, call->executable->signature.name);
+  return status;
+}
+
+void cyxla_bound_call_destroy(cyxla_bound_call *call) {
+  if (!call) return;
+  cyxla__call_destroy(call->direct);
+  free(call->inputs);
+  free(call->outputs);
+  free(call);
 }

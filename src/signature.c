@@ -107,3 +107,26 @@ void cyxla__signature_deinit(cyxla__signature *signature) {
   free_arrays(&signature->outputs);
   *signature = (cyxla__signature){0};
 }
+
+int32_t cyxla__signature_check_count(const cyxla__arrays *arrays, const char *role, size_t count,
+                                     cyxla_error *error) {
+  if (count == arrays->count) return CYXLA_OK;
+  return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
+                     "the executable has %zu %ss and the program %zu", count, role, arrays->count);
+}
+
+int32_t cyxla__signature_check(const cyxla__arrays *arrays, const char *role, size_t index,
+                               int32_t element_type, int32_t rank, const int64_t *dimensions,
+                               cyxla_error *error) {
+  const cyxla_array_type *type = &arrays->types[index];
+  if (element_type == type->element_type && rank == type->rank &&
+      (!rank || !memcmp(dimensions, type->dimensions, (size_t)rank * sizeof *dimensions)))
+    return CYXLA_OK;
+  char found[CYXLA__TYPE_TEXT_SIZE], expected[CYXLA__TYPE_TEXT_SIZE];
+  return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
+                     "%s %zu %s is %s in the executable and %s in the program", role, index,
+                     type->name,
+                     cyxla__type_text(found, sizeof found, element_type, rank, dimensions),
+                     cyxla__type_text(expected, sizeof expected, type->element_type, type->rank,
+                                      type->dimensions));
+}

@@ -25,6 +25,14 @@ int32_t cyxla__signature_init(cyxla__signature *signature, const cyxla_program *
                               cyxla_error *error);
 void cyxla__signature_deinit(cyxla__signature *signature);
 
+/* Compare what an executable says of itself with the program: SIGNATURE_MISMATCH where they differ.
+ * `role`: "input" or "output", which `arrays` are. */
+int32_t cyxla__signature_check_count(const cyxla__arrays *arrays, const char *role, size_t count,
+                                     cyxla_error *error);
+int32_t cyxla__signature_check(const cyxla__arrays *arrays, const char *role, size_t index,
+                               int32_t element_type, int32_t rank, const int64_t *dimensions,
+                               cyxla_error *error);
+
 /* Text of a type such as "f32[3,4]", cut to `capacity` bytes; returns `buffer`. */
 const char *cyxla__type_text(char *buffer, size_t capacity, int32_t element_type, int32_t rank,
                              const int64_t *dimensions);

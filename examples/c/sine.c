@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
   cyxla_executable *executable = NULL;
   cyxla_error error = CYXLA_ERROR_INIT;
   if (cyxla_plugin_load(argv[1], "cpu", NULL, 0, &plugin, &error) ||
-      cyxla_compile(plugin, &program, NULL, 0, &executable, &error) ||
+      cyxla_compile(plugin, &program, NULL, 0, CYXLA_ENGINE_AUTO, &executable, &error) ||
       cyxla_execute(executable, inputs, outputs, 0, &error)) {
     fprintf(stderr, "%s: %s\n", cyxla_status_name(error.code), error.message);
     cyxla_executable_destroy(executable);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/status.h"
+
 /* What XLA's CPU kernels and its zero-copy buffers ask of an address. */
 #define CYXLA__ALIGNMENT 64
 
@@ -21,6 +23,10 @@ static inline bool cyxla__add(size_t a, size_t b, size_t *out) {
 static inline bool cyxla__is_aligned(const void *pointer) {
   return (uintptr_t)pointer % CYXLA__ALIGNMENT == 0;
 }
+
+/* A copy of `size` bytes, aligned to 64 and freed by cyxla_aligned_free. */
+int32_t cyxla__copy_bytes(const void *data, size_t size, void **out_copy, size_t *out_size,
+                          cyxla_error *error);
 
 /* Copies a struct that starts with its size to a caller who may know fewer members of it (the size
  * that he set in `out`) or more (those stay as they are). */

@@ -5,38 +5,12 @@
 
 #include "base/memory.h"
 #include "pjrt/compile_options.h"
-#include "xla_cpu/faults.h"
-#include "xla_cpu/container.h"
-#include "xla_cpu/elf.h"
 
 /* What JAX sets for its CPU backend, and XLA's plugins don't by themselves: with fast min and max,
  * NaN would not win in jnp.minimum and jnp.maximum. */
 static const cyxla_option jax_cpu_options[] = {
     {.name = "xla_cpu_enable_fast_min_max", .kind = CYXLA_OPTION_BOOL, .value.boolean = 0},
 };
-
-static int32_t check_output(const cyxla__signature *signature, size_t index, int32_t element_type,
-                            size_t rank, const int64_t *dimensions, cyxla_error *error) {
-  const cyxla_array_type *type = &signature->outputs.types[index];
-  if (element_type == type->element_type && rank == (size_t)type->rank &&
-      (!rank || !memcmp(dimensions, type->dimensions, rank * sizeof *dimensions)))
-    return CYXLA_OK;
-  char found[CYXLA__TYPE_TEXT_SIZE], expected[CYXLA__TYPE_TEXT_SIZE];
-  return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
-                     "output %zu %s is %s in the executable and %s in the program", index,
-                     type->name,
-                     cyxla__type_text(found, sizeof found, element_type, (int32_t)rank, dimensions),
-                     cyxla__type_text(expected, sizeof expected, type->element_type, type->rank,
-                                      type->dimensions));
-}
-
-static int32_t check_output_count(const cyxla__signature *signature, size_t count,
-                                  cyxla_error *error) {
-  if (count == signature->outputs.count) return CYXLA_OK;
-  return cyxla__fail(error, CYXLA_SIGNATURE_MISMATCH,
-                     "the executable has %zu outputs and the program %zu", count,
-                     signature->outputs.count);
-}
 
 /* Compares the outputs with the signature as far as the plugin can tell them: `*out_sure` is false
  * where it tells only how many there are. */
@@ -46,19 +20,22 @@ static int32_t check_outputs(const cyxla__pjrt_executable *executable, bool *out
   const cyxla__signature *signature = executable->signature;
   PJRT_ARGS(PJRT_Executable_NumOutputs, outputs, .executable = executable->executable);
   TRY(PJRT_CALL(api, PJRT_Executable_NumOutputs, outputs, error));
-  TRY(check_output_count(signature, outputs.args.num_outputs, error));
+  TRY(cyxla__signature_check_count(&signature->outputs, "output", outputs.args.num_outputs, error));
 
   PJRT_ARGS(PJRT_Executable_OutputElementTypes, types, .executable = executable->executable);
   PJRT_ARGS(PJRT_Executable_OutputDimensions, shapes, .executable = executable->executable);
   *out_sure = !PJRT_CALL_OPTIONAL(api, PJRT_Executable_OutputElementTypes, types, NULL) &&
               !PJRT_CALL_OPTIONAL(api, PJRT_Executable_OutputDimensions, shapes, NULL);
   if (!*out_sure) return CYXLA_OK;
-  TRY(check_output_count(signature, types.args.num_output_types, error));
-  TRY(check_output_count(signature, shapes.args.num_outputs, error));
+  TRY(cyxla__signature_check_count(&signature->outputs, "output", types.args.num_output_types,
+                                   error));
+  TRY(cyxla__signature_check_count(&signature->outputs, "output", shapes.args.num_outputs, error));
   const int64_t *dimensions = shapes.args.dims;
   for (size_t i = 0; i < signature->outputs.count; ++i) {
     const size_t rank = shapes.args.dim_sizes[i];
-    TRY(check_output(signature, i, (int32_t)types.args.output_types[i], rank, dimensions, error));
+    TRY(cyxla__signature_check(&signature->outputs, "output", i,
+                               (int32_t)types.args.output_types[i], (int32_t)rank, dimensions,
+                               error));
     dimensions += rank;
   }
   return CYXLA_OK;
@@ -108,76 +85,8 @@ static int32_t adopt_or_destroy(cyxla__pjrt_executable *executable, const cyxla_
   return status;
 }
 
-static int32_t copy_bytes(const void *data, size_t size, void **out_data, size_t *out_size,
-                          cyxla_error *error) {
-  void *copy = cyxla_aligned_alloc(size);
-  if (!copy) return cyxla__fail_memory(error, size);
-  if (size) memcpy(copy, data, size);
-  *out_data = copy;
-  *out_size = size;
-  return CYXLA_OK;
-}
-
-static int32_t load(cyxla__pjrt_executable *executable, const cyxla_plugin *plugin,
-                    const cyxla__signature *signature, cyxla__span bytes, cyxla_error *error) {
-  PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, load, .client = plugin->client,
-            .serialized_executable = (const char *)bytes.data,
-            .serialized_executable_size = bytes.size);
-  TRY(PJRT_CALL_OPTIONAL(&plugin->api, PJRT_Executable_DeserializeAndLoad, load, error));
-  TRY(adopt_or_destroy(executable, plugin, signature, load.args.loaded_executable, error));
-  const int32_t status =
-      copy_bytes(bytes.data, bytes.size, &executable->bytes, &executable->bytes_size, error);
-  if (status) cyxla__pjrt_executable_deinit(executable);
-  return status;
-}
-
 static bool is_cpu(const cyxla_plugin *plugin) {
   return !strcmp(plugin->platform, "cpu");
-}
-
-/* Bytes of machine code in a serialized executable; CPU plugins themselves say 0. */
-static int64_t count_code(cyxla__span bytes) {
-  cyxla__span rest, object;
-  if (!cyxla__container_open(bytes, &rest)) return -1;
-  int64_t size = 0;
-  while (cyxla__container_next_object(&rest, &object))
-    size += (int64_t)cyxla__elf_code_size(object);
-  return size;
-}
-
-/* Loads `bytes` in the place of `executable`. */
-static int32_t replace(cyxla__pjrt_executable *executable, cyxla__span bytes, cyxla_error *error) {
-  cyxla__pjrt_executable original = *executable;
-  const int32_t status = load(executable, original.plugin, original.signature, bytes, error);
-  cyxla__pjrt_executable_deinit(&original);
-  return status;
-}
-
-/* Looks into the code of a CPU executable: how much there is, and whether it has a known fault,
- * which is mended.  On failure nothing of the executable is left. */
-static int32_t look_into(cyxla__pjrt_executable *executable, cyxla_error *error) {
-  if (!is_cpu(executable->plugin)) return CYXLA_OK;
-  void *data = NULL;
-  size_t size = 0;
-  const char *mended = NULL;
-  int32_t status = cyxla__pjrt_serialize(executable, &data, &size, NULL);
-  const cyxla__span bytes = {data, size};
-  if (!status)
-    status = cyxla__faults_mend(bytes, &mended, error);
-  else if (status == CYXLA_RESOURCE_EXHAUSTED)
-    cyxla__fail(error, status, "out of memory: no copy of the executable's code can be made");
-  else
-    return CYXLA_OK; /* what can't be serialized can't be looked into */
-  if (status)
-    cyxla__pjrt_executable_deinit(executable);
-  else if (mended)
-    status = replace(executable, bytes, error);
-  if (!status) {
-    if (executable->code_size <= 0) executable->code_size = count_code(bytes);
-    executable->mended = mended;
-  }
-  cyxla_aligned_free(data);
-  return status;
 }
 
 /* JAX's options for the platform, then the caller's. */
@@ -213,28 +122,25 @@ int32_t cyxla__pjrt_compile(cyxla__pjrt_executable *executable, const cyxla_plug
   }
   cyxla__proto_deinit(&message);
   TRY(status);
-  TRY(adopt_or_destroy(executable, plugin, signature, loaded, error));
-  return look_into(executable, error);
+  return adopt_or_destroy(executable, plugin, signature, loaded, error);
 }
 
 int32_t cyxla__pjrt_deserialize(cyxla__pjrt_executable *executable, const cyxla_plugin *plugin,
                                 const cyxla__signature *signature, const void *data, size_t size,
                                 cyxla_error *error) {
-  /* Read only: load hands the bytes to the plugin as constant ones. */
-  const cyxla__span bytes = {(uint8_t *)data, size};
-  TRY(load(executable, plugin, signature, bytes, error));
-  return look_into(executable, error);
+  PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, load, .client = plugin->client,
+            .serialized_executable = (const char *)data, .serialized_executable_size = size);
+  TRY(PJRT_CALL_OPTIONAL(&plugin->api, PJRT_Executable_DeserializeAndLoad, load, error));
+  return adopt_or_destroy(executable, plugin, signature, load.args.loaded_executable, error);
 }
 
 int32_t cyxla__pjrt_serialize(const cyxla__pjrt_executable *executable, void **out_data,
                               size_t *out_size, cyxla_error *error) {
-  if (executable->bytes)
-    return copy_bytes(executable->bytes, executable->bytes_size, out_data, out_size, error);
   PJRT_ARGS(PJRT_Executable_Serialize, serialize, .executable = executable->executable);
   TRY(PJRT_CALL_OPTIONAL(&executable->plugin->api, PJRT_Executable_Serialize, serialize, error));
   const int32_t status =
-      copy_bytes(serialize.args.serialized_bytes, serialize.args.serialized_bytes_size, out_data,
-                 out_size, error);
+      cyxla__copy_bytes(serialize.args.serialized_bytes, serialize.args.serialized_bytes_size,
+                        out_data, out_size, error);
   serialize.args.serialized_executable_deleter(serialize.args.serialized_executable);
   return status;
 }
@@ -243,7 +149,6 @@ void cyxla__pjrt_executable_deinit(cyxla__pjrt_executable *executable) {
   const cyxla__pjrt_api *api = &executable->plugin->api;
   cyxla__pjrt_calls_deinit(executable);
   free(executable->kept_inputs);
-  cyxla_aligned_free(executable->bytes);
   if (executable->executable) {
     PJRT_ARGS(PJRT_Executable_Destroy, destroy, .executable = executable->executable);
     PJRT_CALL(api, PJRT_Executable_Destroy, destroy, NULL);

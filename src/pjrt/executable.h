@@ -12,15 +12,8 @@ typedef struct cyxla__pjrt_executable {
   const cyxla__signature *signature; /* borrowed */
   PJRT_LoadedExecutable *loaded;
   PJRT_Executable *executable;
-  int64_t code_size;  /* -1: not known */
-  int64_t temp_size;  /* -1: not known */
-  const char *mended; /* what was done about a fault of the plugin; NULL: nothing */
-
-  /* The bytes that it was loaded from; NULL: it was compiled.  They serve where it is serialized:
-   * XLA's CPU plugins leave the machine code out when they serialize what they have loaded. */
-  void *bytes;
-  size_t bytes_size;
-
+  int64_t code_size; /* -1: not known */
+  int64_t temp_size; /* -1: not known */
   /* Outputs may be copied straight from device memory: it is host memory, and the plugin confirmed
    * their types, and so their sizes. */
   bool outputs_in_place;
@@ -40,7 +33,8 @@ int32_t cyxla__pjrt_deserialize(cyxla__pjrt_executable *executable, const cyxla_
                                 cyxla_error *error);
 void cyxla__pjrt_executable_deinit(cyxla__pjrt_executable *executable);
 
-/* `*out_data` is to be freed by cyxla_aligned_free. */
+/* `*out_data` is to be freed by cyxla_aligned_free.  XLA's CPU plugins leave the machine code out where the
+ * executable was itself loaded from bytes: those have to be kept. */
 int32_t cyxla__pjrt_serialize(const cyxla__pjrt_executable *executable, void **out_data,
                               size_t *out_size, cyxla_error *error);
 

@@ -61,10 +61,12 @@ int32_t run_scenario(cyxla_error *error) {
   cyxla_executable *executable = NULL, *copy = NULL;
   void *data = NULL;
   size_t size = 0;
-  status = cyxla_compile(plugin, &program, &option, 1, &executable, error);
+  status = cyxla_compile(plugin, &program, &option, 1, CYXLA_ENGINE_PJRT, &executable, error);
   if (!status) status = execute_often(executable, 1, error);
   if (!status) status = cyxla_executable_serialize(executable, &data, &size, error);
-  if (!status) status = cyxla_executable_deserialize(plugin, &program, data, size, &copy, error);
+  if (!status)
+    status =
+        cyxla_executable_deserialize(plugin, &program, data, size, CYXLA_ENGINE_PJRT, &copy, error);
   if (!status) status = execute_often(copy, 100, error);
   cyxla_aligned_free(data);
   cyxla_executable_destroy(copy);

@@ -182,7 +182,9 @@ void make_program(test_program *program, cyxla_array_type type, size_t input_cou
 cyxla_executable *compile(const test_program *program) {
   cyxla_error error = CYXLA_ERROR_INIT;
   cyxla_executable *executable;
-  CHECK_OK(cyxla_compile(plugin, &program->program, NULL, 0, &executable, &error), &error);
+  CHECK_OK(
+      cyxla_compile(plugin, &program->program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error),
+      &error);
   return executable;
 }
 

@@ -51,17 +51,20 @@ static void refuses_a_bad_signature(void) {
   cyxla_executable *executable = NULL;
   new_program(TYPE(CYXLA_F32, 3), 1, 1);
   program.inputs[0].element_type = 99;
-  CHECK_STATUS(cyxla_compile(plugin, &program.program, NULL, 0, &executable, &error),
-               CYXLA_INVALID_ARGUMENT, &error);
+  CHECK_STATUS(
+      cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error),
+      CYXLA_INVALID_ARGUMENT, &error);
   CHECK_CONTAINS(error.message, "input 0");
-  CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, "", 0, &executable, &error),
+  CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, "", 0, CYXLA_ENGINE_PJRT,
+                                            &executable, &error),
                CYXLA_INVALID_ARGUMENT, &error);
   CHECK(!executable);
 }
 
 static void check_compile_fails(int32_t status, const char *part) {
   cyxla_executable *executable = NULL;
-  const int32_t found = cyxla_compile(plugin, &program.program, NULL, 0, &executable, &error);
+  const int32_t found =
+      cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error);
   /* XLA itself may notice first that the layout we ask for does not fit the module. */
   if (using_fake || found != CYXLA_INVALID_ARGUMENT) {
     CHECK_STATUS(found, status, &error);
@@ -101,13 +104,15 @@ static void refuses_garbage(void) {
   new_program(TYPE(CYXLA_F32, 3), 1, 1);
   program.program.code = "this is no program";
   program.program.code_size = strlen("this is no program");
-  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, &executable, &error));
+  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error));
   CHECK_CONTAINS(error.message, "PJRT_Client_Compile");
   program.program.code_size = 0;
-  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, &executable, &error));
-  CHECK(cyxla_executable_deserialize(plugin, &program.program, "garbage", 7, &executable, &error));
+  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error));
+  CHECK(cyxla_executable_deserialize(plugin, &program.program, "garbage", 7, CYXLA_ENGINE_PJRT,
+                                     &executable, &error));
   CHECK_CONTAINS(error.message, "PJRT_Executable_DeserializeAndLoad");
-  CHECK(cyxla_executable_deserialize(plugin, &program.program, "", 0, &executable, &error));
+  CHECK(cyxla_executable_deserialize(plugin, &program.program, "", 0, CYXLA_ENGINE_PJRT,
+                                     &executable, &error));
   CHECK(!executable);
 }
 
@@ -115,8 +120,9 @@ static void refuses_bad_compile_options(void) {
   cyxla_executable *executable = NULL;
   new_program(TYPE(CYXLA_F32, 3), 1, 1);
   const cyxla_option list = {.name = "some_list", .kind = CYXLA_OPTION_INT64_LIST};
-  CHECK_STATUS(cyxla_compile(plugin, &program.program, &list, 1, &executable, &error),
-               CYXLA_INVALID_ARGUMENT, &error);
+  CHECK_STATUS(
+      cyxla_compile(plugin, &program.program, &list, 1, CYXLA_ENGINE_PJRT, &executable, &error),
+      CYXLA_INVALID_ARGUMENT, &error);
   CHECK_CONTAINS(error.message, "some_list");
 }
 
@@ -128,7 +134,8 @@ static void serializes(void) {
   CHECK_OK(cyxla_executable_serialize(executable, &data, &size, &error), &error);
   CHECK(size > 0);
   cyxla_executable_destroy(executable);
-  CHECK_OK(cyxla_executable_deserialize(plugin, &program.program, data, size, &copy, &error),
+  CHECK_OK(cyxla_executable_deserialize(plugin, &program.program, data, size, CYXLA_ENGINE_PJRT,
+                                        &copy, &error),
            &error);
   memset(data, 0xff, size);
   cyxla_aligned_free(data);
@@ -147,13 +154,15 @@ static void refuses_a_serialized_program_of_another_type(void) {
   cyxla_executable_destroy(executable);
   program.outputs[0] = TYPE(CYXLA_F64, 3);
   if (!getenv("FAKE_PJRT_TABLE_END"))
-    CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, data, size, &copy, &error),
+    CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, data, size,
+                                              CYXLA_ENGINE_PJRT, &copy, &error),
                  CYXLA_SIGNATURE_MISMATCH, &error);
   CHECK(!copy);
   /* Inputs are compared when they are bound: too few, or too small, is an error and no crash. */
   program.outputs[0] = TYPE(CYXLA_F32, 3);
   program.inputs[0] = TYPE(CYXLA_F32, 2);
-  if (!cyxla_executable_deserialize(plugin, &program.program, data, size, &copy, &error)) {
+  if (!cyxla_executable_deserialize(plugin, &program.program, data, size, CYXLA_ENGINE_PJRT, &copy,
+                                    &error)) {
     const float values[2] = {1, 2};
     float results[3];
     void *outputs[] = {results};

@@ -42,9 +42,9 @@ static void check_missing(const void *argument) {
   cyxla_aligned_free(data);
   const bool cannot_load = !strcmp(function, "PJRT_Executable_DeserializeAndLoad");
   const char text[] = "FAKEEXE1in f32[3]\nout f32[3] = in 0 * 2";
-  CHECK_STATUS(
-      cyxla_executable_deserialize(plugin, &program.program, text, sizeof text - 1, &copy, &error),
-      cannot_load ? CYXLA_UNIMPLEMENTED : CYXLA_OK, &error);
+  CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, text, sizeof text - 1,
+                                            CYXLA_ENGINE_PJRT, &copy, &error),
+               cannot_load ? CYXLA_UNIMPLEMENTED : CYXLA_OK, &error);
   if (cannot_load)
     CHECK_CONTAINS(error.message, function);
   else
