@@ -68,7 +68,20 @@ def build() -> ctypes.CDLL:
     )
     loops = ctypes.CDLL(str(output))
     loops.loop_create.restype = ctypes.c_void_p
-    loops.loop_create.argtypes = [ctypes.c_void_p] * 4
+    loops.loop_create.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+    ]
+    loops.loop_has_bare.argtypes = loops.loop_thunk_count.argtypes = [ctypes.c_void_p]
+    loops.loop_thunk_count.restype = ctypes.c_size_t
+    loops.loop_throughput.restype = ctypes.c_double
+    loops.loop_throughput.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_long]
+    loops.load_time.restype = ctypes.c_double
+    loops.load_time.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long]
     loops.loop_time.restype = ctypes.c_double
     loops.loop_time.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_long]
     return loops
@@ -115,14 +128,17 @@ def pointers(arrays: list[np.ndarray]) -> ctypes.Array:
 class Function:
     """One function, ready to be timed by each contender; its results are JAX's."""
 
-    def __init__(self, loops: ctypes.CDLL, name: str):
+    def __init__(self, loops: ctypes.CDLL, name: str, **compile_options: object):
         function, arguments = FUNCTIONS[name]
         self.loops, self.name = loops, name
         program = cyxla.lower(function, arguments)
-        executable, statistics_ = cyxla.compile_program(program)
+        executable, statistics_ = cyxla.compile_program(
+            program, compiler="plugin", **compile_options
+        )
+        self.executable, self.bytes = executable, executable.serialize()
         self.inputs = [aligned(np.asarray(each)) for each in arguments]
         self.outputs = [aligned(np.zeros(each.shape, each.dtype)) for each in program.outputs]
-        c_program = Program(
+        self.program = Program(
             struct_size=ctypes.sizeof(Program),
             name=name.encode(),
             code=program.stablehlo,
@@ -134,16 +150,23 @@ class Function:
         )
         self.loop = loops.loop_create(
             load_plugin(statistics_.plugin.path),
-            ctypes.byref(c_program),
+            ctypes.byref(self.program),
+            self.bytes,
+            len(self.bytes),
             pointers(self.inputs),
             pointers(self.outputs),
         )
         self.jitted = jax.jit(function)
+        self.kinds = dict(KINDS)
+        if loops.loop_thunk_count(self.loop):
+            self.kinds |= {"direct": 3, "bound": 4}
+        if loops.loop_has_bare(self.loop):
+            self.kinds["bare"] = 5
         self.check()
 
     def check(self) -> None:
         expected = [np.asarray(each) for each in jax.tree.leaves(self.jitted(*self.inputs))]
-        for kind in KINDS.values():
+        for kind in self.kinds.values():
             for output in self.outputs:
                 output[...] = 0
             self.loops.loop_time(self.loop, kind, 1)
@@ -152,8 +175,8 @@ class Function:
 
     def time(self, contender: str, count: int) -> float:
         """ns per call."""
-        if contender in KINDS:
-            return self.loops.loop_time(self.loop, KINDS[contender], count)
+        if contender in self.kinds:
+            return self.loops.loop_time(self.loop, self.kinds[contender], count)
         start = time.perf_counter_ns()
         for _ in range(count):
             jax.block_until_ready(self.jitted(*self.inputs))
@@ -169,7 +192,7 @@ def main() -> None:
     arguments = parser.parse_args()
     contenders = [*KINDS, "jax.jit"]
     loops = build()
-    functions = [Function(loops, name) for name in arguments.functions]
+    functions = [Function(loops, name, low_latency=False) for name in arguments.functions]
     times = {(each.name, contender): [] for each in functions for contender in contenders}
     for round_ in range(arguments.rounds):
         for each in functions:

@@ -65,6 +65,53 @@ def mlp(x):
     return x @ weights + bias
 
 
+_lengths, _masses = np.array([1.0, 0.8, 0.5]), np.array([2.0, 1.5, 1.0])
+_carried = np.cumsum(_masses[::-1])[::-1]  # mass that each link carries
+_inertia = _carried[np.maximum.outer(range(3), range(3))] * np.outer(_lengths, _lengths)
+
+
+def _solve3(matrix, right):
+    """A symmetric 3x3 system by L D L^T, written out."""
+    d0 = matrix[0][0]
+    l10, l20 = matrix[1][0] / d0, matrix[2][0] / d0
+    d1 = matrix[1][1] - l10 * matrix[1][0]
+    c21 = matrix[2][1] - l20 * matrix[1][0]
+    l21 = c21 / d1
+    d2 = matrix[2][2] - l20 * matrix[2][0] - l21 * c21
+    y1 = right[1] - l10 * right[0]
+    y2 = right[2] - l20 * right[0] - l21 * y1
+    x2 = y2 / d2
+    x1 = y1 / d1 - l21 * x2
+    return right[0] / d0 - l10 * x1 - l20 * x2, x1, x2
+
+
+def arm(state):
+    """Accelerations of a planar arm of three links, for its angles, velocities and torques."""
+    q, velocity, torque = state[:3], state[3:6], state[6:]
+    angle, omega = jnp.cumsum(q), jnp.cumsum(velocity)
+    difference = angle[:, None] - angle[None, :]
+    bias = jnp.sum(_inertia * jnp.sin(difference) * (omega * omega)[None, :], axis=1)
+    bias += 9.81 * (_carried * _lengths) * jnp.sin(angle)
+    force = torque - jnp.concatenate([torque[1:], jnp.zeros(1)]) - bias
+    a = jnp.stack(_solve3(_inertia * jnp.cos(difference), force))
+    return jnp.concatenate([a[:1], a[1:] - a[:-1]])
+
+
+_root = _random.standard_normal((8, 8))
+_positive = _root @ _root.T + 8 * np.eye(8)
+
+
+def cholesky8(matrix, right):
+    """A positive definite system of 8 equations: three calls of LAPACK."""
+    factor = jax.scipy.linalg.cho_factor(matrix, lower=True)
+    return jax.scipy.linalg.cho_solve(factor, right)
+
+
+def matmul256(a, b):
+    """A product that the direct engine leaves to PJRT."""
+    return a @ b
+
+
 def affine(x):
     """A million elements: memory bandwidth."""
     return x * 2 + 1
@@ -79,5 +126,8 @@ FUNCTIONS = {
     "log_sum_exp": (jax.value_and_grad(log_sum_exp), [_random.standard_normal(20)]),
     "kepler": (kepler, [np.array([1.1, 0.7])]),
     "mlp": (mlp, [_random.standard_normal(16).astype(np.float32)]),
+    "arm": (arm, [np.array([0.3, -0.5, 0.9, 0.1, 0.2, -0.4, 1.0, 0.5, -0.2])]),
+    "cholesky8": (cholesky8, [_positive, _random.standard_normal(8)]),
+    "matmul256": (matmul256, [_random.standard_normal((256, 256)).astype(np.float32)] * 2),
     "affine": (affine, [_random.standard_normal(1 << 20).astype(np.float32)]),
 }

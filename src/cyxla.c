@@ -59,13 +59,6 @@ int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs, v
 
 /* ---- bound calls ---- */
 
-struct cyxla_bound_call {
-  cyxla_executable *executable;
-  cyxla__call *direct; /* NULL: PJRT's engine, which needs the lists */
-  cyxla_input *inputs;
-  void **outputs;
-};
-
 static int32_t copy_lists(cyxla_bound_call *call, const cyxla_input *inputs, void *const *outputs,
                           cyxla_error *error) {
   const size_t input_count = call->executable->signature.inputs.count;

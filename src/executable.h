@@ -21,4 +21,11 @@ struct cyxla_executable {
   char *reason;       /* for the choice of the engine */
 };
 
+struct cyxla_bound_call {
+  cyxla_executable *executable;
+  cyxla__call *direct; /* NULL: PJRT's engine, which needs the lists */
+  cyxla_input *inputs;
+  void **outputs;
+};
+
 #endif

@@ -1,0 +1,48 @@
+/* From nothing to the first result without a plugin: reads a serialized executable, loads it for the
+ * direct engine, runs it once on zeros, and ends.
+ *
+ *     start executable */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cyxla/cyxla.h"
+
+static void fail(const char *what) {
+  fprintf(stderr, "%s\n", what);
+  exit(1);
+}
+
+static void *read_file(const char *path, size_t *out_size) {
+  FILE *file = fopen(path, "rb");
+  if (!file || fseek(file, 0, SEEK_END)) fail("can't open the file");
+  *out_size = (size_t)ftell(file);
+  rewind(file);
+  void *data = malloc(*out_size);
+  if (!data || fread(data, 1, *out_size, file) != *out_size) fail("can't read the file");
+  fclose(file);
+  return data;
+}
+
+int main(int argument_count, char **arguments) {
+  if (argument_count != 2) fail("usage: start executable");
+  size_t size;
+  void *data = read_file(arguments[1], &size);
+  cyxla_executable *executable;
+  cyxla_error error = CYXLA_ERROR_INIT;
+  if (cyxla_executable_deserialize(NULL, NULL, data, size, CYXLA_ENGINE_DIRECT, &executable,
+                                   &error))
+    fail(error.message);
+  cyxla_executable_info info = {.struct_size = sizeof info};
+  cyxla_executable_get_info(executable, &info);
+  cyxla_input *inputs = calloc(info.input_count + 1, sizeof *inputs);
+  void **outputs = calloc(info.output_count + 1, sizeof *outputs);
+  for (size_t i = 0; i < info.input_count; ++i) {
+    const int32_t type = info.inputs[i].element_type;
+    inputs[i] = (cyxla_input){calloc(1, info.input_sizes[i]), type,
+                              info.input_sizes[i] / cyxla_element_size(type)};
+  }
+  for (size_t i = 0; i < info.output_count; ++i)
+    outputs[i] = cyxla_aligned_alloc(info.output_sizes[i]);
+  if (cyxla_execute(executable, inputs, outputs, 0, &error)) fail(error.message);
+  return 0;
+}
