@@ -2,11 +2,11 @@
 
     python bench/direct.py [--rounds 301] [function ...]
 
-Needs cyxla with a CPU plugin installed, a C compiler, and a quiet machine.  Contenders and rounds are
-those of bench/execute.py: in each round every contender runs a batch of about 1 ms on every function, in
-an order that rotates.  All run one and the same executable, which the plugin compiled with the options
-of `low_latency="auto"`: `raw` is the loop over PJRT's C API, `bare` the kernels alone, `direct`
-cyxla_execute and `bound` a bound call, on aligned arrays.
+Needs cyxla with a CPU plugin installed, a C compiler, and a quiet machine.  Contenders and rounds
+are those of bench/execute.py: in each round every contender runs a batch of about 1 ms on every
+function, in an order that rotates.  All run one and the same executable, which the plugin compiled
+with the options of `low_latency="auto"`: `raw` is the loop over PJRT's C API, `bare` the kernels
+alone, `direct` cyxla_execute and `bound` a bound call, on aligned arrays.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
-import cyxla
 from execute import HERE, Function, build
 from functions import FUNCTIONS
+
+import cyxla
 
 CONTENDERS = ["bare", "bound", "direct", "raw"]
 

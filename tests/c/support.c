@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 bool using_fake;
+int32_t engine = CYXLA_ENGINE_PJRT;
 cyxla_plugin *plugin;
 
 /* ---- plugins ---- */
@@ -29,7 +30,9 @@ const char *real_path(void) {
 }
 
 void use_plugin(int argument_count, char **arguments) {
-  using_fake = argument_count < 2 || strcmp(arguments[1], "real");
+  const char *what = argument_count < 2 ? "fake" : arguments[1];
+  using_fake = !strcmp(what, "fake");
+  engine = strcmp(what, "direct") ? CYXLA_ENGINE_PJRT : CYXLA_ENGINE_DIRECT;
   cyxla_error error = CYXLA_ERROR_INIT;
   CHECK_OK(cyxla_plugin_load(using_fake ? fake_path() : real_path(),
                              getenv("FAKE_PJRT_PLATFORM") ? NULL : "cpu", NULL, 0, &plugin, &error),
@@ -182,9 +185,7 @@ void make_program(test_program *program, cyxla_array_type type, size_t input_cou
 cyxla_executable *compile(const test_program *program) {
   cyxla_error error = CYXLA_ERROR_INIT;
   cyxla_executable *executable;
-  CHECK_OK(
-      cyxla_compile(plugin, &program->program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error),
-      &error);
+  CHECK_OK(cyxla_compile(plugin, &program->program, NULL, 0, engine, &executable, &error), &error);
   return executable;
 }
 

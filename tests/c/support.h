@@ -15,9 +15,11 @@
 const char *fake_path(void);
 const char *real_path(void);
 
-/* The plugin that the test runs with, chosen by its first argument: "fake" or "real". */
+/* The plugin and the engine that the test runs with, chosen by its first argument: "fake" or "real", with
+ * PJRT's engine, or "direct": the real plugin compiles, and the direct engine executes. */
 void use_plugin(int argument_count, char **arguments);
 extern bool using_fake;
+extern int32_t engine; /* a cyxla_engine */
 extern cyxla_plugin *plugin;
 
 /* ---- programs ---- */

@@ -51,20 +51,19 @@ static void refuses_a_bad_signature(void) {
   cyxla_executable *executable = NULL;
   new_program(TYPE(CYXLA_F32, 3), 1, 1);
   program.inputs[0].element_type = 99;
-  CHECK_STATUS(
-      cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error),
-      CYXLA_INVALID_ARGUMENT, &error);
-  CHECK_CONTAINS(error.message, "input 0");
-  CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, "", 0, CYXLA_ENGINE_PJRT,
-                                            &executable, &error),
+  CHECK_STATUS(cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error),
                CYXLA_INVALID_ARGUMENT, &error);
+  CHECK_CONTAINS(error.message, "input 0");
+  CHECK_STATUS(
+      cyxla_executable_deserialize(plugin, &program.program, "", 0, engine, &executable, &error),
+      CYXLA_INVALID_ARGUMENT, &error);
   CHECK(!executable);
 }
 
 static void check_compile_fails(int32_t status, const char *part) {
   cyxla_executable *executable = NULL;
   const int32_t found =
-      cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error);
+      cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error);
   /* XLA itself may notice first that the layout we ask for does not fit the module. */
   if (using_fake || found != CYXLA_INVALID_ARGUMENT) {
     CHECK_STATUS(found, status, &error);
@@ -104,15 +103,14 @@ static void refuses_garbage(void) {
   new_program(TYPE(CYXLA_F32, 3), 1, 1);
   program.program.code = "this is no program";
   program.program.code_size = strlen("this is no program");
-  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error));
+  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error));
   CHECK_CONTAINS(error.message, "PJRT_Client_Compile");
   program.program.code_size = 0;
-  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error));
-  CHECK(cyxla_executable_deserialize(plugin, &program.program, "garbage", 7, CYXLA_ENGINE_PJRT,
-                                     &executable, &error));
+  CHECK(cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error));
+  CHECK(cyxla_executable_deserialize(plugin, &program.program, "garbage", 7, engine, &executable,
+                                     &error));
   CHECK_CONTAINS(error.message, "PJRT_Executable_DeserializeAndLoad");
-  CHECK(cyxla_executable_deserialize(plugin, &program.program, "", 0, CYXLA_ENGINE_PJRT,
-                                     &executable, &error));
+  CHECK(cyxla_executable_deserialize(plugin, &program.program, "", 0, engine, &executable, &error));
   CHECK(!executable);
 }
 
@@ -120,9 +118,8 @@ static void refuses_bad_compile_options(void) {
   cyxla_executable *executable = NULL;
   new_program(TYPE(CYXLA_F32, 3), 1, 1);
   const cyxla_option list = {.name = "some_list", .kind = CYXLA_OPTION_INT64_LIST};
-  CHECK_STATUS(
-      cyxla_compile(plugin, &program.program, &list, 1, CYXLA_ENGINE_PJRT, &executable, &error),
-      CYXLA_INVALID_ARGUMENT, &error);
+  CHECK_STATUS(cyxla_compile(plugin, &program.program, &list, 1, engine, &executable, &error),
+               CYXLA_INVALID_ARGUMENT, &error);
   CHECK_CONTAINS(error.message, "some_list");
 }
 
@@ -134,9 +131,9 @@ static void serializes(void) {
   CHECK_OK(cyxla_executable_serialize(executable, &data, &size, &error), &error);
   CHECK(size > 0);
   cyxla_executable_destroy(executable);
-  CHECK_OK(cyxla_executable_deserialize(plugin, &program.program, data, size, CYXLA_ENGINE_PJRT,
-                                        &copy, &error),
-           &error);
+  CHECK_OK(
+      cyxla_executable_deserialize(plugin, &program.program, data, size, engine, &copy, &error),
+      &error);
   memset(data, 0xff, size);
   cyxla_aligned_free(data);
   check_doubles(copy);
@@ -154,15 +151,14 @@ static void refuses_a_serialized_program_of_another_type(void) {
   cyxla_executable_destroy(executable);
   program.outputs[0] = TYPE(CYXLA_F64, 3);
   if (!getenv("FAKE_PJRT_TABLE_END"))
-    CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, data, size,
-                                              CYXLA_ENGINE_PJRT, &copy, &error),
-                 CYXLA_SIGNATURE_MISMATCH, &error);
+    CHECK_STATUS(
+        cyxla_executable_deserialize(plugin, &program.program, data, size, engine, &copy, &error),
+        CYXLA_SIGNATURE_MISMATCH, &error);
   CHECK(!copy);
   /* Inputs are compared when they are bound: too few, or too small, is an error and no crash. */
   program.outputs[0] = TYPE(CYXLA_F32, 3);
   program.inputs[0] = TYPE(CYXLA_F32, 2);
-  if (!cyxla_executable_deserialize(plugin, &program.program, data, size, CYXLA_ENGINE_PJRT, &copy,
-                                    &error)) {
+  if (!cyxla_executable_deserialize(plugin, &program.program, data, size, engine, &copy, &error)) {
     const float values[2] = {1, 2};
     float results[3];
     void *outputs[] = {results};

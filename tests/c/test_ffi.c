@@ -320,8 +320,7 @@ static int32_t compile_call(const char *name, cyxla_executable **out_executable)
   make_text_program(&program, code);
   add_input(&program, TYPE(CYXLA_F64, 3));
   add_output(&program, TYPE(CYXLA_F64, 3));
-  return cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, out_executable,
-                       &error);
+  return cyxla_compile(plugin, &program.program, NULL, 0, engine, out_executable, &error);
 }
 
 static int32_t run(cyxla_executable *executable, double x, double results[3]) {

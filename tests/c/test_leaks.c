@@ -71,7 +71,7 @@ static void compile_wrongly(long number) {
     wrong.code = "nonsense", wrong.code_size = 8;
   else
     wrong.output_count = 2;
-  CHECK(cyxla_compile(plugin, &wrong, NULL, 0, CYXLA_ENGINE_PJRT, &made, &error));
+  CHECK(cyxla_compile(plugin, &wrong, NULL, 0, engine, &made, &error));
 }
 
 static void serialize_and_load(long number) {
@@ -80,9 +80,9 @@ static void serialize_and_load(long number) {
   size_t size;
   cyxla_executable *made;
   CHECK_OK(cyxla_executable_serialize(executable, &data, &size, &error), &error);
-  CHECK_OK(cyxla_executable_deserialize(plugin, &program.program, data, size, CYXLA_ENGINE_PJRT,
-                                        &made, &error),
-           &error);
+  CHECK_OK(
+      cyxla_executable_deserialize(plugin, &program.program, data, size, engine, &made, &error),
+      &error);
   cyxla_aligned_free(data);
   cyxla_executable_destroy(made);
 }
@@ -96,9 +96,7 @@ static cyxla_executable *load_mismatched(void) {
   cyxla_array_type half = TYPE(CYXLA_F64, LENGTH / 2);
   cyxla_program wrong = program.program;
   wrong.inputs = &half;
-  CHECK_OK(
-      cyxla_executable_deserialize(plugin, &wrong, data, size, CYXLA_ENGINE_PJRT, &made, &error),
-      &error);
+  CHECK_OK(cyxla_executable_deserialize(plugin, &wrong, data, size, engine, &made, &error), &error);
   cyxla_aligned_free(data);
   return made;
 }

@@ -116,7 +116,7 @@ static void keeps_donated_inputs(void) {
 static void check_compile_refused(int32_t status) {
   cyxla_executable *executable = NULL;
   const int32_t found =
-      cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error);
+      cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error);
   if (found != CYXLA_INVALID_ARGUMENT) CHECK_STATUS(found, status, &error);
   fprintf(stderr, "  %.200s\n", error.message);
   CHECK(!executable);
@@ -157,8 +157,7 @@ static void refuses_missing_inputs(void) {
   identity_program();
   add_output(&program, TYPE(CYXLA_F64, 3));
   cyxla_executable *executable = NULL;
-  if (cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error))
-    return;
+  if (cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error)) return;
   double results[3];
   void *outputs[] = {results};
   CHECK_STATUS(cyxla_execute(executable, NULL, outputs, 0, &error), CYXLA_INVALID_ARGUMENT, &error);
@@ -174,7 +173,7 @@ static int32_t compile_with(const cyxla_option *option) {
   add_output(&program, TYPE(CYXLA_F64, 3));
   cyxla_executable *executable = NULL;
   const int32_t status =
-      cyxla_compile(plugin, &program.program, option, 1, CYXLA_ENGINE_PJRT, &executable, &error);
+      cyxla_compile(plugin, &program.program, option, 1, engine, &executable, &error);
   cyxla_executable_destroy(executable);
   return status;
 }
@@ -240,16 +239,16 @@ static void computes_arctangents(void) {
   void *data;
   size_t size;
   CHECK_OK(cyxla_executable_serialize(executable, &data, &size, &error), &error);
-  CHECK_OK(cyxla_executable_deserialize(plugin, &program.program, data, size, CYXLA_ENGINE_PJRT,
-                                        &copy, &error),
-           &error);
+  CHECK_OK(
+      cyxla_executable_deserialize(plugin, &program.program, data, size, engine, &copy, &error),
+      &error);
   cyxla_aligned_free(data);
   /* Once more: what was loaded from bytes gives bytes that can be loaded. */
   CHECK_OK(cyxla_executable_serialize(copy, &data, &size, &error), &error);
   cyxla_executable_destroy(copy);
-  CHECK_OK(cyxla_executable_deserialize(plugin, &program.program, data, size, CYXLA_ENGINE_PJRT,
-                                        &copy, &error),
-           &error);
+  CHECK_OK(
+      cyxla_executable_deserialize(plugin, &program.program, data, size, engine, &copy, &error),
+      &error);
   cyxla_aligned_free(data);
   float values[1000], results[1000];
   void *outputs[] = {results};
@@ -280,7 +279,7 @@ static void refuses_garbage_programs(void) {
     new_program(garbage[i]);
     cyxla_executable *executable = NULL;
     const int32_t status =
-        cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_PJRT, &executable, &error);
+        cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error);
     if (!status) TEST_FAIL("garbage %zu was compiled", i);
     CHECK_CONTAINS(error.message, "PJRT_Client_Compile");
   }
@@ -296,8 +295,8 @@ static void refuses_garbage_executables(void) {
   for (size_t size = 0; size < sizeof garbage; size += 37) {
     for (size_t i = 0; i < sizeof garbage; ++i) garbage[i] = (unsigned char)(i * 151 + size * 7);
     cyxla_executable *executable = NULL;
-    CHECK(cyxla_executable_deserialize(plugin, &program.program, garbage, size, CYXLA_ENGINE_PJRT,
-                                       &executable, &error));
+    CHECK(cyxla_executable_deserialize(plugin, &program.program, garbage, size, engine, &executable,
+                                       &error));
     CHECK(!executable);
   }
 }
