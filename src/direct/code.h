@@ -18,7 +18,8 @@ typedef void (*cyxla__code_function)(void);
  * twice.  The objects are not kept.
  *
  * Returns: INVALID_ARGUMENT (ill-formed), UNIMPLEMENTED (a relocation, section or symbol that is not
- *          known: the message names it), RESOURCE_EXHAUSTED. */
+ *          known: the message names it), RESOURCE_EXHAUSTED, PERMISSION_DENIED (the system
+ *          forbids code that is not of a file). */
 int32_t cyxla__code_link(const cyxla__span *objects, size_t object_count, cyxla__code **out_code,
                          cyxla_error *error);
 

@@ -1,0 +1,11 @@
+/* Processors for which the direct engine links no code. */
+#include "direct/cpu_features.h"
+
+#if !defined(__x86_64__) && !(defined(__aarch64__) && defined(__linux__))
+const char cyxla__cpu_architecture[] = "another one";
+
+cyxla__feature_state cyxla__cpu_feature(cyxla__span name) {
+  (void)name;
+  return CYXLA__FEATURE_UNKNOWN;
+}
+#endif
