@@ -10,11 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cyxla import _runtime, custom_calls
+from cyxla import _runtime, custom_calls, engines
 from cyxla._runtime import Executable, error_info
 from cyxla.compilation import CompileStatistics, compile_program, load_executable
 from cyxla.custom_calls import FfiTarget, register_ffi_target, register_ffi_type
 from cyxla.element_types import ElementType
+from cyxla.engines import set_thread_count
 from cyxla.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -57,12 +58,15 @@ __all__ = [
     "lower",
     "register_ffi_target",
     "register_ffi_type",
+    "set_thread_count",
 ]
 
 __version__: str = _runtime.library_version()
 
 #: Version of the Cython API; it increases whenever a declaration of `cyxla/_runtime.pxd` changes.
 ABI_VERSION: int = _runtime.abi_version()
+
+engines.read_thread_count()
 
 # Now: once JAX has started its backend, it no longer tells the types of handlers' states.
 custom_calls.collect()

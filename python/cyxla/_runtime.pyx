@@ -7,8 +7,9 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 import numpy as np
 
-from cyxla.element_types import ElementType
+from cyxla.element_types import ElementType, from_number
 from cyxla.errors import ArgumentError, ArgumentTypeError, StatusError
+from cyxla.program import ArrayType
 
 cdef extern from "cyxla/cyxla.h" nogil:
     enum:
@@ -20,6 +21,9 @@ cdef extern from "cyxla/cyxla.h" nogil:
         CYXLA_OPTION_INT64_LIST
         CYXLA_OPTION_DOUBLE
         CYXLA_OPTION_BOOL
+        CYXLA_ENGINE_AUTO
+        CYXLA_ENGINE_DIRECT
+        CYXLA_ENGINE_PJRT
 
     ctypedef struct cyxla_error:
         size_t struct_size
@@ -71,12 +75,25 @@ cdef extern from "cyxla/cyxla.h" nogil:
         const cyxla_array_type *outputs
         size_t output_count
 
+    ctypedef struct cyxla_thunk_count:
+        const char *kind
+        size_t count
+
     ctypedef struct cyxla_executable_info:
         size_t struct_size
+        const char *name
+        const cyxla_array_type *inputs
+        size_t input_count
+        const cyxla_array_type *outputs
         const size_t *output_sizes
+        size_t output_count
         int64_t code_size
         int64_t temp_size
         const char *workaround
+        int32_t engine
+        const char *engine_reason
+        const cyxla_thunk_count *thunks
+        size_t thunk_kind_count
 
     int32_t cyxla_abi_version()
     const char *cyxla_version()
@@ -88,10 +105,10 @@ cdef extern from "cyxla/cyxla.h" nogil:
                               size_t option_count, cyxla_plugin **out_plugin, cyxla_error *error)
     void cyxla_plugin_get_info(const cyxla_plugin *plugin, cyxla_plugin_info *out_info)
     int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
-                          const cyxla_option *options, size_t option_count,
+                          const cyxla_option *options, size_t option_count, int32_t engine,
                           cyxla_executable **out_executable, cyxla_error *error)
     int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
-                                         const void *data, size_t size,
+                                         const void *data, size_t size, int32_t engine,
                                          cyxla_executable **out_executable, cyxla_error *error)
     int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
                                        size_t *out_size, cyxla_error *error)
@@ -127,14 +144,28 @@ cdef extern from "cyxla/cyxla.h" nogil:
     void cyxla_executable_destroy(cyxla_executable *executable)
     int32_t cyxla_execute(cyxla_executable *executable, const Input *inputs, void *const *outputs,
                           uint32_t flags, cyxla_error *error)
+    int32_t cyxla_bind(cyxla_executable *executable, const Input *inputs, void *const *outputs,
+                       BoundCall **out_call, cyxla_error *error)
+    int32_t cyxla_bound_call_execute(BoundCall *call, cyxla_error *error)
+    void cyxla_bound_call_destroy(BoundCall *call)
+    void cyxla_set_thread_count(int32_t count)
 
 cdef extern from "thread_errors.h" nogil:
     cyxla_error thread_error
     void count_error()
     size_t counted_errors()
 
-# `run` reads an input in place from this size on; copying a smaller one costs less than a new buffer.
-cdef size_t ZERO_COPY_SIZE = 1 << 20
+# From this size on, `run` has an input read in place by PJRT and a result written in place by the direct
+# engine; copying less than that costs less than a new buffer, or than aligned memory.
+cdef size_t IN_PLACE_SIZE = 1 << 20
+cdef size_t ALIGNMENT = 64
+
+# Engines by their names in Python.
+ENGINES = {
+    "auto": CYXLA_ENGINE_AUTO,
+    "direct": CYXLA_ENGINE_DIRECT,
+    "pjrt": CYXLA_ENGINE_PJRT,
+}
 
 
 # ---- errors ----
@@ -168,6 +199,31 @@ cdef int execute(const ProgramSpec *spec, const Input *inputs, void *const *outp
     return -1
 
 
+cdef BoundCall *bind(const ProgramSpec *spec, const Input *inputs,
+                     void *const *outputs) noexcept nogil:
+    cdef BoundCall *bound = NULL
+    cdef int32_t status
+    if spec.executable == NULL:
+        status = fail_closed()
+    else:
+        status = cyxla_bind(spec.executable, inputs, outputs, &bound, &thread_error)
+    if status == 0:
+        return bound
+    count_error()
+    return NULL
+
+
+cdef int call(BoundCall *bound) noexcept nogil:
+    if cyxla_bound_call_execute(bound, &thread_error) == 0:
+        return 0
+    count_error()
+    return -1
+
+
+cdef void unbind(BoundCall *bound) noexcept nogil:
+    cyxla_bound_call_destroy(bound)
+
+
 cdef int32_t fail_closed() noexcept nogil:
     cdef const char *message = "the executable is closed"
     cdef size_t i = 0
@@ -199,6 +255,16 @@ def abi_version() -> int:
 def library_version() -> str:
     """Version of libcyxla."""
     return cyxla_version().decode()
+
+
+def status_name(code: int) -> str:
+    """Name of a status, such as "INVALID_ARGUMENT"."""
+    return cyxla_status_name(code).decode()
+
+
+def set_thread_count(count: int) -> None:
+    """Sets how many threads the direct engine may use for one call; 0: one per processor."""
+    cyxla_set_thread_count(count)
 
 
 # ---- C structs made of Python values ----
@@ -261,6 +327,11 @@ cdef class Options:
         cdef int64_t[::1] array = np.array([*values, 0], dtype=np.int64)
         self.keep.append(array)
         return &array[0]
+
+
+def check_options(options: dict) -> None:
+    """Raises ArgumentTypeError or OverflowError where an option is none."""
+    Options(options)
 
 
 cdef class Signature:
@@ -427,7 +498,8 @@ cdef class Handle:
         cyxla_executable_destroy(self.executable)
 
 
-def compile_program(Plugin plugin, program, bytes stablehlo, options) -> Executable:
+def compile_program(
+        Plugin plugin not None, program, bytes stablehlo, options, engine="auto") -> Executable:
     """Compiles `stablehlo`, which must have the signature of `program`.
 
     Raises StatusError.  The GIL is released meanwhile.
@@ -435,6 +507,7 @@ def compile_program(Plugin plugin, program, bytes stablehlo, options) -> Executa
     cdef Signature signature = Signature(program)
     cdef Options c_options = Options(options)
     cdef Handle handle = Handle()
+    cdef int32_t c_engine = ENGINES[engine]
     cdef int32_t status
     cdef cyxla_error error
     error.struct_size = sizeof(error)
@@ -442,46 +515,70 @@ def compile_program(Plugin plugin, program, bytes stablehlo, options) -> Executa
     signature.program.code_size = len(stablehlo)
     with nogil:
         status = cyxla_compile(plugin.plugin, &signature.program, c_options.items, c_options.count,
-                               &handle.executable, &error)
+                               c_engine, &handle.executable, &error)
     check(status, &error)
     return make_executable(handle, program)
 
 
-def load_executable(Plugin plugin, program, bytes data) -> Executable:
-    """Loads what `Executable.serialize` wrote, with the signature of `program`.
+def load_executable(Plugin plugin, program, bytes data, engine="auto") -> Executable:
+    """Loads what `Executable.serialize` or jaxlib wrote, with the signature of `program`.
 
-    The bytes are native code: load only what you would run.  Raises StatusError.  The GIL is released
-    meanwhile.
+    Without a plugin (None), only the direct engine may run it; without a program (None), the signature is
+    the executable's own.  The bytes are native code: load only what you would run.  Raises StatusError.
+    The GIL is released meanwhile.
     """
-    cdef Signature signature = Signature(program)
+    cdef Signature signature = None if program is None else Signature(program)
+    cdef const cyxla_program *c_program = NULL if program is None else &signature.program
+    cdef cyxla_plugin *c_plugin = NULL if plugin is None else plugin.plugin
     cdef Handle handle = Handle()
     cdef const char *start = data
     cdef size_t size = len(data)
+    cdef int32_t c_engine = ENGINES[engine]
     cdef int32_t status
     cdef cyxla_error error
     error.struct_size = sizeof(error)
     with nogil:
-        status = cyxla_executable_deserialize(plugin.plugin, &signature.program, start, size,
+        status = cyxla_executable_deserialize(c_plugin, c_program, start, size, c_engine,
                                               &handle.executable, &error)
     check(status, &error)
     return make_executable(handle, program)
 
 
 cdef Executable make_executable(Handle handle, program):
+    """`program` gives the names, if there is one."""
     cdef cyxla_executable_info info = executable_info(handle)
     cdef Executable executable = Executable.__new__(Executable)
     executable.handle = handle
     executable.spec.executable = handle.executable
-    executable.spec.input_count = len(program.inputs)
-    executable.spec.output_count = len(program.outputs)
+    executable.spec.input_count = info.input_count
+    executable.spec.output_count = info.output_count
     executable.spec.output_bytes = info.output_sizes
-    executable.name = program.name
-    executable.platform = program.platform
-    executable.input_types = program.inputs
-    executable.output_types = program.outputs
-    executable.output_bytes = tuple(array_type.nbytes for array_type in program.outputs)
+    if program is None:
+        executable.name = info.name.decode("utf-8", "replace")
+        executable.platform = "cpu"  # the direct engine has told the signature
+        executable.input_types = array_types(info.inputs, info.input_count, "arg{}")
+        executable.output_types = array_types(info.outputs, info.output_count, "result[{}]")
+    else:
+        executable.name = program.name
+        executable.platform = program.platform
+        executable.input_types = program.inputs
+        executable.output_types = program.outputs
+    executable.output_bytes = tuple(array_type.nbytes for array_type in executable.output_types)
     executable.workaround = None if info.workaround == NULL else info.workaround.decode()
+    executable.engine = "direct" if info.engine == CYXLA_ENGINE_DIRECT else "pjrt"
+    executable.engine_reason = info.engine_reason.decode("utf-8", "replace")
+    executable.thunks = None if info.thunks == NULL else {
+        info.thunks[i].kind.decode(): info.thunks[i].count for i in range(info.thunk_kind_count)
+    }
     return executable
+
+
+cdef tuple array_types(const cyxla_array_type *types, size_t count, str names):
+    """A signature that has no names of its own."""
+    return tuple(
+        ArrayType(names.format(i), from_number(types[i].element_type),
+                  tuple(types[i].dimensions[j] for j in range(types[i].rank)))
+        for i in range(count))
 
 
 cdef cyxla_executable_info executable_info(Handle handle) except *:
@@ -492,13 +589,17 @@ cdef cyxla_executable_info executable_info(Handle handle) except *:
 
 
 cdef class Executable:
-    """A compiled program, made by `cyxla.compile_program`.
+    """A compiled program, made by `cyxla.compile_program` or `cyxla.load_executable`.
 
     Attributes:
         name, platform: those of the program.
         input_types, output_types: an ArrayType (name, element type, shape) for each input and output.
         output_bytes: the size of each output in bytes.
         workaround: what cyxla did about a known fault of the plugin, or None.
+        engine: what runs it, "direct" or "pjrt".
+        engine_reason: why it is this engine.
+        thunks: how often each kind of thunk, a step of XLA's CPU runtime, occurs in it; None where that
+            can't be told.
 
     Any number of threads may run it at once.  It is freed by `close`, by the end of a `with` block, or
     with the last reference to it; runs under way in other threads end properly.
@@ -574,8 +675,9 @@ cdef class Executable:
             raise ArgumentError(f"{self.name} takes {len(self.input_types)} arguments, not {len(args)}")
         arrays = [convert(arg, array_type, self.name)
                   for arg, array_type in zip(args, self.input_types)]
-        results = [np.empty(array_type.shape, array_type.dtype) for array_type in self.output_types]
-        run_arrays(handle, arrays, self.input_types, results)  # not self.spec: it may be closed
+        results = [new_array(array_type) for array_type in self.output_types]
+        # Not self.spec: it may be closed.
+        run_arrays(handle, arrays, self.input_types, results, self.engine == "direct")
         return results
 
 
@@ -591,11 +693,21 @@ cdef size_or_none(int64_t size):
     return None if size < 0 else size
 
 
-cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results) except -1:
+cdef new_array(array_type):
+    """An array for a result; a large one is aligned, so that the direct engine writes in place."""
+    size = array_type.nbytes
+    if size < IN_PLACE_SIZE:
+        return np.empty(array_type.shape, array_type.dtype)
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start:start + size].view(array_type.dtype).reshape(array_type.shape)
+
+
+cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results,
+                    bint zero_copy) except -1:
     cdef size_t input_count = len(arrays), output_count = len(results), i
     cdef Input *inputs = <Input *>PyMem_Calloc(input_count + 1, sizeof(Input))
     cdef void **outputs = <void **>PyMem_Calloc(output_count + 1, sizeof(void *))
-    cdef bint zero_copy = False
     cdef ProgramSpec spec = ProgramSpec(handle.executable, input_count, output_count, NULL)
     cdef int status
     try:
@@ -605,7 +717,7 @@ cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results)
             inputs[i].data = <void *><size_t>arrays[i].ctypes.data
             inputs[i].type = input_types[i].element_type.number
             inputs[i].size = arrays[i].size
-            if <size_t>arrays[i].nbytes >= ZERO_COPY_SIZE:
+            if <size_t>arrays[i].nbytes >= IN_PLACE_SIZE:
                 zero_copy = True
         for i in range(output_count):
             outputs[i] = <void *><size_t>results[i].ctypes.data

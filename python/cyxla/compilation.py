@@ -1,4 +1,4 @@
-"""Compiling programs."""
+"""Compiling and loading programs: which compiler makes an executable, and which engine runs it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from cyxla import _runtime, custom_calls, platforms
-from cyxla.errors import ArgumentTypeError, StatusError
+from cyxla import _runtime, custom_calls, engines, jaxlib_compiler, platforms
+from cyxla import low_latency as latency
+from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusError
 from cyxla.platforms import LoadedPlugin, Option, PluginInfo
 from cyxla.program import Program
 
 __all__ = ["CompileStatistics", "compile_program", "load_executable"]
+
+_COMPILERS = ("auto", "jaxlib", "plugin")
+
+# What the direct engine says of an executable that a plugin may run: it does not know all of it, or
+# its form; or of one that was just made, the processor.
+_CANT_LOAD = ("UNIMPLEMENTED", "INVALID_ARGUMENT")
+_CANT_RUN = (*_CANT_LOAD, "FAILED_PRECONDITION")
 
 
 @dataclass(frozen=True)
@@ -22,11 +31,15 @@ class CompileStatistics:
     Attributes:
         seconds: wall time from the program to the executable.
         from_cache: whether the executable was loaded rather than compiled.
-        code_bytes: machine code, in bytes; None where the plugin does not tell.
-        temp_bytes: temporaries of one run, in bytes; None where the plugin does not tell.
+        code_bytes: machine code, in bytes; None where that is not told.
+        temp_bytes: temporaries of one run, in bytes; None where that is not told.
         platform: what it was compiled for.
-        plugin: the plugin that compiled it, with its versions.
+        plugin: the plugin that compiled or runs it, with its versions; None where none was needed.
         workaround: what was done about a known fault of the plugin; None: nothing.
+        engine: what runs it, "direct" or "pjrt".
+        compiler: what compiled it, such as "jaxlib 0.11.2" or the path of the plugin; None where it
+            was loaded.
+        low_latency: whether it was compiled for low latency; None where it was loaded.
     """
 
     seconds: float
@@ -34,52 +47,106 @@ class CompileStatistics:
     code_bytes: int | None
     temp_bytes: int | None
     platform: str
-    plugin: PluginInfo
+    plugin: PluginInfo | None
     workaround: str | None
+    engine: str
+    compiler: str | None
+    low_latency: bool | None
+
+
+class _Made(NamedTuple):
+    """An executable, who compiled it, and the plugin that was needed for that."""
+
+    executable: _runtime.Executable
+    compiler: str | None
+    plugin: LoadedPlugin | None
 
 
 def compile_program(
-    program: Program, *, options: Mapping[str, Option] | None = None
+    program: Program,
+    *,
+    options: Mapping[str, Option] | None = None,
+    engine: str | None = None,
+    compiler: str = "auto",
+    low_latency: str | bool = "auto",
 ) -> tuple[_runtime.Executable, CompileStatistics]:
-    """Compiles a program with the plugin of this process, the default one if none is loaded.
+    """Compiles a program.  The GIL is released meanwhile.
 
-    For the CPU, XLA's options are those that JAX sets; `options` adds others by their names in
-    XLA's debug options, such as {"xla_cpu_prefer_vector_width": 128}.  The GIL is released while
-    the plugin compiles.
+    Args:
+        program: made by `lower` or `from_stablehlo`.
+        options: XLA's debug options by name, such as {"xla_cpu_prefer_vector_width": 128}.  They
+            win over those that JAX sets, which are set here too, and over those of `low_latency`.
+        engine: "direct" calls the kernels of the CPU in place, with no runtime in between, and
+            refuses what it does not know; "pjrt" is the plugin's own execution; "auto" is direct
+            where that can run the program. None: what the environment variable CYXLA_ENGINE says,
+            else "auto".
+        compiler: "jaxlib", for the direct engine; "plugin", for both; "auto" is jaxlib for the
+            CPU, and the plugin where the direct engine can't run the program, where jaxlib can't
+            compile it, and where `initialize` has chosen a plugin for its platform.
+        low_latency: True compiles so that one call takes as little time as possible, which changes
+            the last bits of matrix products and of sums of many elements; False takes JAX's options
+            and so gives JAX's bits; "auto" is True for programs with small arrays only.
 
     Raises:
-        CyxlaError: no plugin for the program's platform.
-        StatusError: the plugin refuses the program, or an option, which it names.
-        VersionError: the plugin is too old for the program's StableHLO.
+        ArgumentError, ArgumentTypeError: an argument has a value that it can't have.
+        CyxlaError: nothing that is installed can compile and run the program.
+        StatusError: the compiler refuses the program, or an option, which it names; the direct
+            engine, if asked for, can't run it.
+        VersionError: the compiler is too old for the program's StableHLO.
     """
     _check_program(program, "compile_program")
     start = time.perf_counter()
-    plugin = platforms.loaded_plugin(program.platform)
-    stablehlo = _readable_stablehlo(program, plugin.info)
-    with _custom_calls(program, plugin):
-        executable = _runtime.compile_program(
-            plugin.handle, program, stablehlo, dict(options or {})
-        )
-    return executable, _statistics(executable, program, plugin, start, from_cache=False)
+    user_options = _checked_options(options)
+    engine = engines.chosen_engine(engine)
+    compiler = _chosen_compiler(program, engine, compiler)
+    is_fast = latency.is_wanted(program, low_latency)
+    with _custom_calls(program):
+        try:
+            all_options = {**latency.OPTIONS, **user_options} if is_fast else user_options
+            made = _compile(program, all_options, engine, compiler)
+        except StatusError as error:
+            # Older plugins don't know all of these options.
+            if low_latency != "auto" or not is_fast or not latency.is_refused(error, user_options):
+                raise
+            is_fast = False
+            made = _compile(program, user_options, engine, compiler)
+    return made.executable, _statistics(program, made, start, is_fast)
 
 
-def load_executable(program: Program, data: bytes) -> tuple[_runtime.Executable, CompileStatistics]:
+def load_executable(
+    program: Program, data: bytes, *, engine: str | None = None
+) -> tuple[_runtime.Executable, CompileStatistics]:
     """Loads what `Executable.serialize` wrote of the executable of `program`.
 
-    The bytes are native code: load only what you would also run.  They must be of this program, and
-    come from the same plugin on the same kind of machine; inputs of another type that have the same
-    size are not noticed.
+    The bytes are native code: load only what you would also run.  They must be of this program.
+    Bytes that need another processor are not run: the program is compiled instead, as by
+    `compile_program(program, engine=engine)`, and `from_cache` is False.  The direct engine needs
+    no plugin; PJRT's takes bytes of the same plugin on the same kind of machine, and on platforms
+    other than the CPU does not notice inputs of another type that have the same size.
+
+    Args:
+        engine: as for `compile_program`.
 
     Raises:
-        CyxlaError: no plugin for the program's platform.
-        StatusError: the plugin refuses the bytes, or their outputs are not the program's.
+        ArgumentError: there is no such engine.
+        CyxlaError: the direct engine can't run it, and there is no plugin for its platform.
+        StatusError: the bytes are refused, or their signature is not the program's.
     """
     _check_program(program, "load_executable")
     start = time.perf_counter()
-    plugin = platforms.loaded_plugin(program.platform)
-    with _custom_calls(program, plugin):
-        executable = _runtime.load_executable(plugin.handle, program, data)
-    return executable, _statistics(executable, program, plugin, start, from_cache=True)
+    engine = engines.chosen_engine(engine)
+    compiler = _chosen_compiler(program, engine, "auto")
+    with _custom_calls(program):
+        try:
+            made = _load(program, data, engine, compiler)
+        except StatusError as error:
+            if error.status != "FAILED_PRECONDITION":
+                raise
+            return compile_program(program, engine=engine)
+    return made.executable, _statistics(program, made, start, None)
+
+
+# Arguments
 
 
 def _check_program(program: Program, function: str) -> None:
@@ -89,40 +156,99 @@ def _check_program(program: Program, function: str) -> None:
         )
 
 
-@contextlib.contextmanager
-def _custom_calls(program: Program, plugin: LoadedPlugin) -> Iterator[None]:
-    """Readies the program's custom calls, and explains them where it does not compile or load."""
-    if not program.custom_calls:
-        yield
-        return
-    custom_calls.prepare(program.custom_calls, program.name)
+def _checked_options(options: Mapping[str, Option] | None) -> dict[str, Option]:
+    checked = dict(options or {})
+    for name, value in checked.items():
+        if isinstance(value, (list, tuple)):  # plugins' clients take them, compilers don't
+            raise ArgumentTypeError(f"option {name} must be a bool, int, float or str, not {value}")
+    _runtime.check_options(checked)
+    return checked
+
+
+def _chosen_compiler(program: Program, engine: str, compiler: str) -> str:
+    """The compiler to start with; "auto" is jaxlib's, and the plugin where that does not do.
+
+    Raises:
+        ArgumentError: it and the engine don't go together, or not with the program's platform.
+    """
+    engines.check_choice("compiler", compiler, _COMPILERS)
+    if program.platform != "cpu" and (engine == "direct" or compiler == "jaxlib"):
+        raise ArgumentError(
+            f"{program.name} is for {program.platform}: the direct engine and jaxlib's compiler "
+            "take programs for the CPU"
+        )
+    if engine == "pjrt" and compiler == "jaxlib":
+        raise ArgumentError(
+            "compiler='jaxlib' and engine='pjrt' don't go together: PJRT's engine runs what its "
+            "plugin has compiled"
+        )
+    must_be_plugin = program.platform != "cpu" or engine == "pjrt"
+    if must_be_plugin or (compiler == "auto" and platforms.is_initialized(program.platform)):
+        return "plugin"
+    return compiler
+
+
+# Compiling
+
+
+class _Refusal(Exception):
+    """jaxlib or the direct engine can't do it, and a plugin may: its cause says why."""
+
+
+def _compile(program: Program, options: dict[str, Option], engine: str, compiler: str) -> _Made:
+    if compiler == "plugin":
+        plugin = platforms.loaded_plugin(program.platform)
+        return _compile_by_plugin(program, options, engine, plugin)
     try:
-        yield
+        return _compile_by_jaxlib(program, options, engine)
+    except _Refusal as refusal:
+        assert refusal.__cause__
+        if compiler == "jaxlib":
+            raise refusal.__cause__ from None
+        plugin = _plugin_instead(program, refusal.__cause__)
+    return _compile_by_plugin(program, options, engine, plugin)
+
+
+def _compile_by_plugin(
+    program: Program, options: dict[str, Option], engine: str, plugin: LoadedPlugin
+) -> _Made:
+    stablehlo = _readable_stablehlo(program, plugin.info)
+    executable = _runtime.compile_program(plugin.handle, program, stablehlo, options, engine)
+    return _Made(executable, plugin.info.path, plugin)
+
+
+def _compile_by_jaxlib(program: Program, options: dict[str, Option], engine: str) -> _Made:
+    try:
+        data = jaxlib_compiler.compile_to_bytes(program, options)
     except StatusError as error:
-        named = tuple(each for each in program.custom_calls if each in str(error))
-        reason = custom_calls.explain(named, program.platform, plugin)
-        if not reason:
-            raise
-        message = f"{program.name}: {reason} ({error})"
-        raise StatusError(error.code, error.status, message) from error
+        if _calls_only_cyxla_knows(program, error):
+            raise _Refusal from error
+        raise
+    except CyxlaError as error:  # jaxlib is not at hand, or of another version
+        raise _Refusal from error
+    try:
+        executable = _runtime.load_executable(None, program, data, engine)
+    except StatusError as error:
+        if engine == "auto" and error.status in _CANT_RUN:
+            raise _Refusal from error
+        raise
+    return _Made(executable, f"jaxlib {jaxlib_compiler.version()}", None)
 
 
-def _statistics(
-    executable: _runtime.Executable,
-    program: Program,
-    plugin: LoadedPlugin,
-    start: float,
-    from_cache: bool,
-) -> CompileStatistics:
-    return CompileStatistics(
-        seconds=time.perf_counter() - start,
-        from_cache=from_cache,
-        code_bytes=executable.code_bytes,
-        temp_bytes=executable.temp_bytes,
-        platform=program.platform,
-        plugin=plugin.info,
-        workaround=executable.workaround,
+def _calls_only_cyxla_knows(program: Program, error: StatusError) -> bool:
+    """Whether the error is that jaxlib has not heard of targets of `cyxla.register_ffi_target`."""
+    return error.status == "NOT_FOUND" and any(
+        each in str(error) and custom_calls.is_registered(each, program.platform)
+        for each in program.custom_calls
     )
+
+
+def _plugin_instead(program: Program, refusal: BaseException) -> LoadedPlugin:
+    """The plugin, which is needed because of `refusal`."""
+    try:
+        return platforms.loaded_plugin(program.platform)
+    except CyxlaError as error:
+        raise CyxlaError(f"{refusal}; {error}") from refusal
 
 
 def _readable_stablehlo(program: Program, plugin: PluginInfo) -> bytes:
@@ -137,3 +263,64 @@ def _readable_stablehlo(program: Program, plugin: PluginInfo) -> bytes:
     if program.stablehlo_version <= target:
         return program.stablehlo
     return stablehlo.retarget(program.stablehlo, target)
+
+
+# Loading
+
+
+def _load(program: Program, data: bytes, engine: str, compiler: str) -> _Made:
+    if compiler == "plugin":
+        plugin = platforms.loaded_plugin(program.platform)
+        return _load_by_plugin(program, data, engine, plugin)
+    try:
+        return _Made(_runtime.load_executable(None, program, data, engine), None, None)
+    except StatusError as error:
+        if engine == "direct" or error.status not in _CANT_LOAD:
+            raise
+        plugin = _plugin_instead(program, error)
+    return _load_by_plugin(program, data, engine, plugin)
+
+
+def _load_by_plugin(program: Program, data: bytes, engine: str, plugin: LoadedPlugin) -> _Made:
+    executable = _runtime.load_executable(plugin.handle, program, data, engine)
+    return _Made(executable, None, plugin)
+
+
+# Custom calls and statistics
+
+
+@contextlib.contextmanager
+def _custom_calls(program: Program) -> Iterator[None]:
+    """Readies the program's custom calls, and explains them where it does not compile or load."""
+    if not program.custom_calls:
+        yield
+        return
+    custom_calls.prepare(program.custom_calls, program.name)
+    try:
+        yield
+    except StatusError as error:
+        named = tuple(each for each in program.custom_calls if each in str(error))
+        plugin = platforms.plugin_if_loaded(program.platform)
+        reason = custom_calls.explain(named, program.platform, plugin)
+        if not reason:
+            raise
+        message = f"{program.name}: {reason} ({error})"
+        raise StatusError(error.code, error.status, message) from error
+
+
+def _statistics(
+    program: Program, made: _Made, start: float, is_low_latency: bool | None
+) -> CompileStatistics:
+    executable = made.executable
+    return CompileStatistics(
+        seconds=time.perf_counter() - start,
+        from_cache=made.compiler is None,
+        code_bytes=executable.code_bytes,
+        temp_bytes=executable.temp_bytes,
+        platform=program.platform,
+        plugin=made.plugin.info if made.plugin else None,
+        workaround=executable.workaround,
+        engine=executable.engine,
+        compiler=made.compiler,
+        low_latency=is_low_latency,
+    )

@@ -155,7 +155,12 @@ def prepare(custom_calls: tuple[str, ...], name: str) -> None:
     collect(custom_calls)
 
 
-def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin) -> str:
+def is_registered(name: str, platform: str) -> bool:
+    """Whether a target is registered; those that only JAX knows so far are not."""
+    return (name, platform) in _origins
+
+
+def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin | None) -> str:
     """What is wrong with the custom calls of a program that did not compile; "" if nothing."""
     known = targets(plugin)
     lines = []
@@ -258,13 +263,11 @@ def _initialize_lapack() -> None:
 
 
 def _xla_client() -> Any:
-    """The module with the registries; None where JAX has not been imported."""
-    if "jax" not in sys.modules:
-        return None
-    from jaxlib import xla_client
-
-    _listen(xla_client)
-    return xla_client
+    """The module with the registries; None as long as nobody has imported it."""
+    client = sys.modules.get("jaxlib.xla_client")
+    if client is not None:
+        _listen(client)
+    return client
 
 
 def _waiting(client: Any, registry: str, jax_platform: str) -> list[Any]:

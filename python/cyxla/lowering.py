@@ -99,6 +99,7 @@ def lower(
         custom_calls=contents.custom_calls,
         jax_version=jax.__version__,
         cyxla_version=cyxla_version(),
+        largest_work=contents.largest_work,
     )
 
 

@@ -22,7 +22,10 @@ __all__ = [
     "default_candidate",
     "find_plugins",
     "initialize",
+    "is_initialized",
     "loaded_plugin",
+    "plugin_if_loaded",
+    "quiet",
 ]
 
 Option = bool | int | float | str | Sequence[int]
@@ -35,6 +38,9 @@ _KNOWN_PACKAGES = (
 )
 
 _ENTRY_POINT_GROUP = "cyxla.plugins"
+
+# The log level at which plugins keep silent: errors are raised anyway.
+_NOTHING = "3"
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class LoadedPlugin:
 
 _lock = threading.Lock()
 _loaded: LoadedPlugin | None = None
+_initialized = False  # by the user
 
 
 def find_plugins() -> list[PluginCandidate]:
@@ -127,6 +134,9 @@ def initialize(
 ) -> PluginInfo:
     """Loads the plugin that this process uses; call it before anything needs one, or never.
 
+    From then on the plugin compiles the programs for its platform, unless `compile_program` is told
+    otherwise.
+
     `initialize("cpu")` or `initialize(platform="cpu")` takes the installed plugin for that
     platform, `initialize()` the default one, and `initialize(Path("libpjrt.so"), platform="cpu")`
     that file.  `options` are create options of the plugin's client; they win over those that the
@@ -144,6 +154,7 @@ def initialize(
                 "a file is given as a Path"
             )
         plugin, platform = None, plugin
+    global _initialized
     with _lock:
         if _loaded is not None:
             raise CyxlaError(
@@ -151,9 +162,11 @@ def initialize(
                 "call initialize once, and before anything that needs a plugin"
             )
         if plugin is None:
-            return _load_candidate(default_candidate(platform), options).info
-        path = Path(plugin)
-        return _load(path, platform, dict(options or {})).info
+            loaded = _load_candidate(default_candidate(platform), options)
+        else:
+            loaded = _load(Path(plugin), platform, dict(options or {}))
+        _initialized = True
+        return loaded.info
 
 
 def loaded_plugin(platform: str) -> LoadedPlugin:
@@ -173,6 +186,17 @@ def loaded_plugin(platform: str) -> LoadedPlugin:
     return loaded
 
 
+def plugin_if_loaded(platform: str) -> LoadedPlugin | None:
+    """The plugin of this process if it is loaded, and for this platform; loads none."""
+    loaded = _loaded
+    return loaded if loaded and loaded.info.platform == platform else None
+
+
+def is_initialized(platform: str) -> bool:
+    """Whether the user has chosen a plugin for this platform, by `initialize`."""
+    return _initialized and plugin_if_loaded(platform) is not None
+
+
 def _load_candidate(
     candidate: PluginCandidate, options: Mapping[str, Option] | None
 ) -> LoadedPlugin:
@@ -182,15 +206,15 @@ def _load_candidate(
 def _load(path: Path, platform: str | None, options: dict[str, Option]) -> LoadedPlugin:
     """Loads a plugin for this process.  Called with the lock held."""
     global _loaded
-    with _quiet_plugin():
+    with quiet(_NOTHING):
         handle = _runtime.Plugin(os.fspath(path), platform, options)
     _loaded = LoadedPlugin(handle, PluginInfo(**handle.info()))
     return _loaded
 
 
 @contextlib.contextmanager
-def _quiet_plugin() -> Iterator[None]:
-    """XLA's plugins read once, while they are loaded, how much they log; errors are raised anyway.
+def quiet(level: str) -> Iterator[None]:
+    """XLA's libraries read once, while they are loaded, how much they log.
 
     A value that the user has set stays.
     """
@@ -198,7 +222,7 @@ def _quiet_plugin() -> Iterator[None]:
     if variable in os.environ:
         yield
         return
-    os.environ[variable] = "3"
+    os.environ[variable] = level
     try:
         yield
     finally:

@@ -82,6 +82,8 @@ class Program:
         custom_calls: all custom-call targets that the program calls, sorted.
         jax_version: the version of the JAX that lowered it; None if it came as StableHLO.
         cyxla_version: the version of cyxla that made it.
+        largest_work: the most multiplications of one matrix product or convolution in it, or if
+            that is more, the most elements of one array; None if nobody has counted.
 
     Raises:
         ArgumentError, ArgumentTypeError: a field isn't as said here.
@@ -95,6 +97,7 @@ class Program:
     custom_calls: tuple[str, ...]
     jax_version: str | None
     cyxla_version: str
+    largest_work: int | None = None
 
     def __post_init__(self) -> None:
         _require(self, "stablehlo", bytes)
@@ -105,6 +108,7 @@ class Program:
         _require(self, "custom_calls", tuple, str)
         _require(self, "jax_version", (str, type(None)))
         _require(self, "cyxla_version", str)
+        _require(self, "largest_work", (int, type(None)))
         for field in ("name", "platform"):
             if not getattr(self, field):
                 raise ArgumentError(f"the program's {field} is empty")
@@ -165,7 +169,8 @@ def _require(
     value = getattr(record, field)
     items = () if item is None or not isinstance(value, tuple) else value
     if not isinstance(value, kind) or not all(type(each) is item for each in items):
-        expected = getattr(kind, "__name__", "str or None")
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        expected = " or ".join("None" if each is type(None) else each.__name__ for each in kinds)
         of = "" if item is None else f" of {item.__name__}"
         raise ArgumentTypeError(
             f"{type(record).__name__}.{field} must be {expected}{of}, not {value!r:.80}"

@@ -7,6 +7,7 @@ stability, so `_bindings` is the one place where a change of theirs shows, with 
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -46,13 +47,15 @@ _MLIR_MAGIC = b"ML\xefR"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a StableHLO module holds: its portable artifact and the signature of its `main`."""
+    """What a StableHLO module holds: its portable artifact, the signature of its `main`, and what
+    else a Program tells."""
 
     stablehlo: bytes
     name: str
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
     custom_calls: tuple[str, ...]
+    largest_work: int
 
 
 def from_stablehlo(
@@ -94,6 +97,7 @@ def from_stablehlo(
         custom_calls=contents.custom_calls,
         jax_version=None,
         cyxla_version=cyxla_version(),
+        largest_work=contents.largest_work,
     )
 
 
@@ -112,12 +116,13 @@ def read(source: str | bytes) -> Contents:
         inputs, outputs = _inputs(main), _outputs(main)
         changed = _drop_donation(module, main) | _drop_shardings(module)
         custom_calls = _check_operations(module)
+        largest_work = max(map(_work, _operations(module)))
         module_name = _text(module.operation.attributes, "sym_name") or "main"
         if isinstance(source, bytes) and artifact_version(source) and not changed:
             stablehlo = source
         else:
             stablehlo = _write(module)  # leaves nothing usable in `module`
-    return Contents(stablehlo, module_name, inputs, outputs, custom_calls)
+    return Contents(stablehlo, module_name, inputs, outputs, custom_calls, largest_work)
 
 
 # Versions
@@ -387,6 +392,40 @@ def _check_module_layouts(module: Any) -> None:
             raise UnsupportedError(f"the program has its own layouts: {name} = {attributes[name]}")
 
 
+# The amount of work
+
+
+def _work(operation: Any) -> int:
+    """The multiplications of a matrix product or convolution, or the elements of the largest array
+    that an operation takes or makes, whatever is more."""
+    shapes = [
+        tuple(each.type.shape)
+        for each in (*operation.operands, *operation.results)
+        if isinstance(each.type, _bindings().ir.RankedTensorType)
+    ]
+    elements = max(map(math.prod, shapes), default=0)
+    return max(elements, _multiplications(operation))
+
+
+def _multiplications(operation: Any) -> int:
+    """The multiplications of a matrix product or convolution; 0 for other operations."""
+    stablehlo = _bindings().stablehlo
+    kind = operation.name.removeprefix("stablehlo.")
+    if kind not in ("convolution", "dot", "dot_general"):
+        return 0
+    left, right = (each.type.shape for each in operation.operands)
+    if kind == "dot":
+        terms = left[-1]
+    elif kind == "dot_general":
+        numbers = stablehlo.DotDimensionNumbers(operation.attributes["dot_dimension_numbers"])
+        terms = math.prod(left[each] for each in numbers.lhs_contracting_dimensions)
+    else:
+        numbers = stablehlo.ConvDimensionNumbers(operation.attributes["dimension_numbers"])
+        features = right[numbers.kernel_output_feature_dimension]
+        terms = math.prod(right) // max(features, 1)
+    return int(terms * math.prod(operation.results[0].type.shape))
+
+
 # Cleaning: what concerns donation and devices, and means nothing to cyxla
 
 
@@ -509,6 +548,8 @@ def _bindings() -> _Bindings:
             "deserialize_portable_artifact",
             "serialize_portable_artifact",
             "StablehloCompatibilityRequirement",
+            "ConvDimensionNumbers",
+            "DotDimensionNumbers",
         ):
             getattr(stablehlo, name)
         return _Bindings(ir, stablehlo, make_ir_context, mlir.serialize_portable_artifact)
