@@ -86,6 +86,7 @@ typedef struct cyxla__thunk {
       const cyxla__slice *buffers; /* arguments, then results */
       size_t count;
       size_t argument_count;
+      uint64_t alignment; /* that its code expects of the buffers; 0: none */
     } kernel;
     struct {
       cyxla__array source, destination;
@@ -124,6 +125,7 @@ typedef struct cyxla__thunk {
       cyxla__slice id; /* 4 bytes */
     } device_id;
     struct {
+      uint64_t api_version;        /* 4: typed FFI, the only one that is supported */
       cyxla__span target, config;  /* config: text of an MLIR dictionary */
       const cyxla__array *buffers; /* arguments, then results */
       size_t count;

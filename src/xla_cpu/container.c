@@ -1,15 +1,34 @@
 #include "xla_cpu/container.h"
 
-/* Field numbers of xla.ExecutableAndOptionsProto (xla/pjrt/proto), xla.cpu.CompilationResultProto
- * (xla/service/cpu/executable.proto) and what is in it; the same in the XLA of jaxlib 0.10.2,
- * 0.11.2 and 0.12.0, whose descriptors they were read from. */
-enum { EXECUTABLE_SERIALIZED = 1 };
-enum { RESULT_OBJECT_FILES = 8, RESULT_TARGET_MACHINE = 9 };
-enum { OBJECT_CONTENTS = 1 };
-enum { TARGET_FEATURES = 3 };
+#include "xla_cpu/schema.h"
+
+/* Whether `bytes` are one well-formed ExecutableAndOptionsProto. */
+static bool is_executable(cyxla__span bytes) {
+  bool found = false;
+  cyxla__field field;
+  while (cyxla__proto_next(&bytes, &field))
+    found = found || (field.number == EXECUTABLE_SERIALIZED && field.is_bytes);
+  return found && !bytes.size;
+}
+
+/* jaxlib puts a message of its own in front, SerializedXlaExecutableMetadata, with its size as a varint:
+ * xla/python/pjrt_ifrt/pjrt_executable.cc; seen in jaxlib 0.10.2, 0.11.2 and 0.12.0. */
+static bool skip_metadata(cyxla__span *serialized) {
+  uint64_t size;
+  return cyxla__proto_next_varint(serialized, &size) && size <= serialized->size &&
+         cyxla__span_part(*serialized, size, serialized->size - size, serialized);
+}
+
+bool cyxla__container_unwrap(cyxla__span serialized, cyxla__span *out_executable) {
+  *out_executable = serialized;
+  return is_executable(serialized) ||
+         (skip_metadata(out_executable) && is_executable(*out_executable));
+}
 
 bool cyxla__container_open(cyxla__span serialized, cyxla__span *out_result) {
-  return cyxla__proto_find(serialized, EXECUTABLE_SERIALIZED, out_result);
+  cyxla__span executable;
+  return cyxla__container_unwrap(serialized, &executable) &&
+         cyxla__proto_find(executable, EXECUTABLE_SERIALIZED, out_result);
 }
 
 bool cyxla__container_next_object(cyxla__span *rest, cyxla__span *out_object) {

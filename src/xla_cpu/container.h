@@ -4,8 +4,11 @@
 
 #include "base/proto_reader.h"
 
-/* Finds the compilation result inside the bytes that PJRT_Executable_Serialize gives; false where
- * they are something else. */
+/* Finds in what PJRT_Executable_Serialize or jaxlib's serialize() gives the part that both have, and that
+ * a plugin can deserialize; false where the bytes are something else. */
+bool cyxla__container_unwrap(cyxla__span serialized, cyxla__span *out_executable);
+
+/* The same for the compilation result in it. */
 bool cyxla__container_open(cyxla__span serialized, cyxla__span *out_result);
 
 /* Takes the next object file (an ELF relocatable) of a compilation result; start with `*rest` = the
