@@ -20,9 +20,9 @@ const cyxla__ffi_target *cyxla__ffi_target_at(size_t index) {
   return &targets[index];
 }
 
-static const cyxla__ffi_target *find_target(const char *name, const char *platform) {
+const cyxla__ffi_target *cyxla__ffi_find_target(cyxla__span name, const char *platform) {
   for (size_t i = 0; i < cyxla__ffi_target_count(); ++i)
-    if (!strcmp(targets[i].name, name) && !strcmp(targets[i].platform, platform))
+    if (cyxla__span_is(name, targets[i].name) && !strcmp(targets[i].platform, platform))
       return &targets[i];
   return NULL;
 }
@@ -42,7 +42,8 @@ static int32_t read_metadata(cyxla__ffi_target *target, cyxla_error *error) {
 
 /* Called with the mutex held. */
 static int32_t add(const cyxla__ffi_target *target, cyxla_error *error) {
-  const cyxla__ffi_target *known = find_target(target->name, target->platform);
+  const cyxla__span name = {(uint8_t *)target->name, strlen(target->name)};
+  const cyxla__ffi_target *known = cyxla__ffi_find_target(name, target->platform);
   if (known) {
     if (!memcmp(known->handlers, target->handlers, sizeof known->handlers)) return CYXLA_OK;
     return cyxla__fail(

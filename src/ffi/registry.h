@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/bytes.h"
 #include "cyxla/cyxla.h"
 #include "ffi/xla_ffi_abi.h"
 
@@ -22,6 +23,9 @@ typedef struct cyxla__ffi_target {
 
 size_t cyxla__ffi_target_count(void);
 const cyxla__ffi_target *cyxla__ffi_target_at(size_t index);
+
+/* The target of that name for a platform, or NULL. */
+const cyxla__ffi_target *cyxla__ffi_find_target(cyxla__span name, const char *platform);
 
 /* Whether a target keeps state between stages. */
 static inline bool cyxla__ffi_target_has_state(const cyxla__ffi_target *target) {

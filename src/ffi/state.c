@@ -46,12 +46,47 @@ int32_t cyxla_register_ffi_type(int64_t *type_id, void (*deleter)(void *state),
   return status;
 }
 
-static bool find_deleter(int64_t id, cyxla_state_deleter *out_deleter) {
+XLA_FFI_Error *cyxla__ffi_find_deleter(const XLA_FFI_Api *api, int64_t type_id,
+                                       cyxla_state_deleter *out_deleter) {
   pthread_mutex_lock(&types_mutex);
-  const state_type *type = find_type(id);
+  const state_type *type = find_type(type_id);
   if (type) *out_deleter = type->deleter;
   pthread_mutex_unlock(&types_mutex);
-  return type != NULL;
+  if (type) return NULL;
+  return cyxla__ffi_error(
+      api, XLA_FFI_Error_Code_FAILED_PRECONDITION,
+      "the type of the handler's state (number %lld) is not registered with cyxla: call "
+      "cyxla.register_ffi_type, or jax.ffi.register_ffi_type after cyxla has been imported",
+      (long long)type_id);
+}
+
+/* ---- arguments ---- */
+
+/* Handlers that were compiled for minor 2 or older have a shorter struct, without the stage, and
+ * mean instantiate: see XLA_FFI_State_Set in xla/ffi/ffi_api.cc. */
+typedef struct old_state_args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_InvokeContext *ctx;
+  XLA_FFI_TypeId *type_id;
+  void *state;
+} old_state_args;
+
+_Static_assert(sizeof(XLA_FFI_State_Set_Args) == sizeof(XLA_FFI_State_Get_Args),
+               "setting and getting have the same struct");
+
+cyxla__ffi_state_args cyxla__ffi_read_state_args(void *args) {
+  old_state_args *old = args;
+  if (old->struct_size == sizeof *old)
+    return (cyxla__ffi_state_args){.ctx = old->ctx,
+                                   .stage = XLA_FFI_ExecutionStage_INSTANTIATE,
+                                   .type_id = old->type_id->type_id,
+                                   .state = &old->state};
+  XLA_FFI_State_Get_Args *known = args;
+  return (cyxla__ffi_state_args){.ctx = known->ctx,
+                                 .stage = known->stage,
+                                 .type_id = known->type_id->type_id,
+                                 .state = &known->state};
 }
 
 /* ---- holders ---- */
@@ -81,74 +116,39 @@ int32_t cyxla__ffi_state_register(const XLA_FFI_Api *plugin_api, XLA_FFI_TypeId 
                           "XLA_FFI_Type_Register", error);
 }
 
-/* Handlers that were compiled for minor 2 or older have a shorter struct, without the stage, and
- * mean instantiate: see XLA_FFI_State_Set in xla/ffi/ffi_api.cc. */
-typedef struct old_state_args {
-  size_t struct_size;
-  XLA_FFI_InternalExtension *extension_start;
-  XLA_FFI_InvokeContext *ctx;
-  XLA_FFI_TypeId *type_id;
-  void *state;
-} old_state_args;
-
-static bool is_old(size_t struct_size) {
-  return struct_size == sizeof(old_state_args);
-}
-
 XLA_FFI_Error *cyxla__ffi_state_set(const XLA_FFI_Api *plugin_api, XLA_FFI_TypeId holder_type,
-                                    const XLA_FFI_State_Set_Args *args) {
-  XLA_FFI_State_Set_Args own = {.struct_size = sizeof own};
-  if (is_old(args->struct_size)) {
-    const old_state_args *old = (const old_state_args *)args;
-    own.ctx = old->ctx;
-    own.stage = XLA_FFI_ExecutionStage_INSTANTIATE;
-    own.type_id = old->type_id;
-    own.state = old->state;
-  } else {
-    own = *args;
-    own.struct_size = sizeof own;
-  }
+                                    XLA_FFI_State_Set_Args *args) {
+  const cyxla__ffi_state_args given = cyxla__ffi_read_state_args(args);
   holder *kept = malloc(sizeof *kept);
   if (!kept)
     return cyxla__ffi_error(plugin_api, XLA_FFI_Error_Code_RESOURCE_EXHAUSTED, "out of memory");
-  *kept = (holder){.type_id = own.type_id->type_id, .state = own.state};
-  if (!find_deleter(kept->type_id, &kept->deleter)) {
-    const long long id = (long long)kept->type_id;
-    free(kept);
-    return cyxla__ffi_error(
-        plugin_api, XLA_FFI_Error_Code_FAILED_PRECONDITION,
-        "the type of the handler's state (number %lld) is not registered with cyxla: call "
-        "cyxla.register_ffi_type, or jax.ffi.register_ffi_type after cyxla has been imported",
-        id);
+  *kept = (holder){.type_id = given.type_id, .state = *given.state};
+  XLA_FFI_Error *failure = cyxla__ffi_find_deleter(plugin_api, given.type_id, &kept->deleter);
+  if (!failure) {
+    XLA_FFI_State_Set_Args own = {.struct_size = sizeof own,
+                                  .ctx = given.ctx,
+                                  .stage = given.stage,
+                                  .type_id = &holder_type,
+                                  .state = kept};
+    failure = plugin_api->XLA_FFI_State_Set(&own);
   }
-  own.type_id = &holder_type;
-  own.state = kept;
-  XLA_FFI_Error *failure = plugin_api->XLA_FFI_State_Set(&own);
   if (failure) free(kept); /* the state itself stays the handler's */
   return failure;
 }
 
 XLA_FFI_Error *cyxla__ffi_state_get(const XLA_FFI_Api *plugin_api, XLA_FFI_TypeId holder_type,
                                     XLA_FFI_State_Get_Args *args) {
-  const bool old = is_old(args->struct_size);
-  const int64_t wanted = old ? ((old_state_args *)args)->type_id->type_id : args->type_id->type_id;
+  const cyxla__ffi_state_args wanted = cyxla__ffi_read_state_args(args);
   XLA_FFI_State_Get_Args own = {
-      .struct_size = sizeof own,
-      .ctx = args->ctx,
-      .stage = old ? XLA_FFI_ExecutionStage_INSTANTIATE : args->stage,
-      .type_id = &holder_type,
-  };
+      .struct_size = sizeof own, .ctx = wanted.ctx, .stage = wanted.stage, .type_id = &holder_type};
   XLA_FFI_Error *failure = plugin_api->XLA_FFI_State_Get(&own);
   if (failure) return failure;
   const holder *kept = own.state;
-  if (kept->type_id != wanted)
+  if (kept->type_id != wanted.type_id)
     return cyxla__ffi_error(
         plugin_api, XLA_FFI_Error_Code_FAILED_PRECONDITION,
-        "the handler asks for a state of type %lld and has set one of type %lld", (long long)wanted,
-        (long long)kept->type_id);
-  if (old)
-    ((old_state_args *)args)->state = kept->state;
-  else
-    args->state = kept->state;
+        "the handler asks for a state of type %lld and has set one of type %lld",
+        (long long)wanted.type_id, (long long)kept->type_id);
+  *wanted.state = kept->state;
   return NULL;
 }

@@ -7,8 +7,24 @@
 #ifndef CYXLA_FFI_STATE_H
 #define CYXLA_FFI_STATE_H
 
+#include "cyxla/cyxla.h"
 #include "ffi/error.h"
 #include "ffi/xla_ffi_abi.h"
+
+/* What handlers give and take as XLA_FFI_State_Set_Args and XLA_FFI_State_Get_Args, in any version. */
+typedef struct cyxla__ffi_state_args {
+  XLA_FFI_InvokeContext *ctx;
+  XLA_FFI_ExecutionStage stage;
+  int64_t type_id;
+  void **state; /* in the handler's struct */
+} cyxla__ffi_state_args;
+
+/* `args`: either of both structs, which have the same members. */
+cyxla__ffi_state_args cyxla__ffi_read_state_args(void *args);
+
+/* Finds how states of a type are freed; an error of `api`: it is not registered with cyxla. */
+XLA_FFI_Error *cyxla__ffi_find_deleter(const XLA_FFI_Api *api, int64_t type_id,
+                                       cyxla_state_deleter *out_deleter);
 
 /* Registers the type of our holders with a plugin. */
 int32_t cyxla__ffi_state_register(const XLA_FFI_Api *plugin_api, XLA_FFI_TypeId *out_type,
@@ -17,7 +33,7 @@ int32_t cyxla__ffi_state_register(const XLA_FFI_Api *plugin_api, XLA_FFI_TypeId 
 /* What handlers get as XLA_FFI_State_Set and XLA_FFI_State_Get: `plugin_api` keeps a holder of type
  * `holder_type`. */
 XLA_FFI_Error *cyxla__ffi_state_set(const XLA_FFI_Api *plugin_api, XLA_FFI_TypeId holder_type,
-                                    const XLA_FFI_State_Set_Args *args);
+                                    XLA_FFI_State_Set_Args *args);
 XLA_FFI_Error *cyxla__ffi_state_get(const XLA_FFI_Api *plugin_api, XLA_FFI_TypeId holder_type,
                                     XLA_FFI_State_Get_Args *args);
 

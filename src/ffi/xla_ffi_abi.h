@@ -3,7 +3,7 @@
  * `c_api.h` that jaxlib ships.
  *
  * The rules are those of the PJRT C API (src/pjrt/pjrt_abi.h).  Versions: major 0; minor 3 is that
- * of jaxlib 0.10.2, 4 of 0.11.2, 5 of 0.12.0.  Names are those of minor 4.
+ * of jaxlib 0.10.2, 4 of 0.11.2, 5 of 0.12.0.  Names are those of minor 4 and 5.
  */
 #ifndef CYXLA_XLA_FFI_ABI_H
 #define CYXLA_XLA_FFI_ABI_H
@@ -34,6 +34,8 @@ typedef struct XLA_FFI_Api_Version {
 
 /* The numbers of PJRT_Error_Code. */
 typedef enum {
+  XLA_FFI_Error_Code_INVALID_ARGUMENT = 3,
+  XLA_FFI_Error_Code_NOT_FOUND = 5,
   XLA_FFI_Error_Code_FAILED_PRECONDITION = 9,
   XLA_FFI_Error_Code_RESOURCE_EXHAUSTED = 8,
   XLA_FFI_Error_Code_UNIMPLEMENTED = 12
@@ -61,6 +63,45 @@ typedef struct XLA_FFI_Error_Destroy_Args {
   XLA_FFI_Error *error;
 } XLA_FFI_Error_Destroy_Args;
 
+/* The numbers of XLA's PrimitiveType. */
+typedef enum {
+  XLA_FFI_DataType_PRED = 1,
+  XLA_FFI_DataType_S8 = 2,
+  XLA_FFI_DataType_S16 = 3,
+  XLA_FFI_DataType_S32 = 4,
+  XLA_FFI_DataType_S64 = 5,
+  XLA_FFI_DataType_U8 = 6,
+  XLA_FFI_DataType_U16 = 7,
+  XLA_FFI_DataType_U32 = 8,
+  XLA_FFI_DataType_U64 = 9,
+  XLA_FFI_DataType_F16 = 10,
+  XLA_FFI_DataType_F32 = 11,
+  XLA_FFI_DataType_F64 = 12,
+  XLA_FFI_DataType_BF16 = 16
+} XLA_FFI_DataType;
+
+/* What the pointers in XLA_FFI_Args and XLA_FFI_Rets lead to. */
+typedef struct XLA_FFI_Buffer {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_DataType dtype;
+  void *data;
+  int64_t rank;
+  int64_t *dims;
+} XLA_FFI_Buffer;
+
+typedef enum { XLA_FFI_ArgType_BUFFER = 1 } XLA_FFI_ArgType;
+
+typedef enum { XLA_FFI_RetType_BUFFER = 1 } XLA_FFI_RetType;
+
+/* A dictionary is an XLA_FFI_Attrs, a string an XLA_FFI_ByteSpan. */
+typedef enum {
+  XLA_FFI_AttrType_ARRAY = 1,
+  XLA_FFI_AttrType_DICTIONARY = 2,
+  XLA_FFI_AttrType_SCALAR = 3,
+  XLA_FFI_AttrType_STRING = 4
+} XLA_FFI_AttrType;
+
 typedef enum {
   XLA_FFI_ExecutionStage_INSTANTIATE = 0,
   XLA_FFI_ExecutionStage_PREPARE = 1,
@@ -72,6 +113,17 @@ typedef struct XLA_FFI_ByteSpan {
   const char *ptr;
   size_t len;
 } XLA_FFI_ByteSpan;
+
+typedef struct XLA_FFI_Scalar {
+  XLA_FFI_DataType dtype;
+  void *value;
+} XLA_FFI_Scalar;
+
+typedef struct XLA_FFI_Array {
+  XLA_FFI_DataType dtype;
+  size_t size; /* elements */
+  void *data;
+} XLA_FFI_Array;
 
 typedef struct XLA_FFI_TypeId {
   int64_t type_id;
@@ -104,7 +156,7 @@ typedef struct XLA_FFI_Attrs {
   XLA_FFI_InternalExtension *extension_start;
   int64_t size;
   int *types;
-  XLA_FFI_ByteSpan **names;
+  XLA_FFI_ByteSpan **names; /* sorted, byte by byte: handlers rely on it */
   void **attrs;
 } XLA_FFI_Attrs;
 
@@ -166,6 +218,70 @@ typedef struct XLA_FFI_State_Get_Args {
   void *state; /* out */
 } XLA_FFI_State_Get_Args;
 
+typedef struct XLA_FFI_ThreadPool_Schedule_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_InvokeContext *ctx;
+  void (*task)(void *data);
+  void *data;
+} XLA_FFI_ThreadPool_Schedule_Args;
+
+typedef struct XLA_FFI_ThreadPool_NumThreads_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_InvokeContext *ctx;
+  int64_t *num_threads; /* out */
+} XLA_FFI_ThreadPool_NumThreads_Args;
+
+typedef struct XLA_FFI_Future_Create_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_Future *future; /* out */
+} XLA_FFI_Future_Create_Args;
+
+typedef struct XLA_FFI_Future_SetAvailable_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_Future *future;
+} XLA_FFI_Future_SetAvailable_Args;
+
+typedef struct XLA_FFI_Future_SetError_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_Future *future;
+  XLA_FFI_Error *error; /* handed over */
+} XLA_FFI_Future_SetError_Args;
+
+typedef struct XLA_FFI_RunId_Get_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_InvokeContext *ctx;
+  int64_t run_id; /* out */
+} XLA_FFI_RunId_Get_Args;
+
+typedef struct XLA_FFI_DeviceOrdinal_Get_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_InvokeContext *ctx;
+  int32_t device_ordinal; /* out */
+} XLA_FFI_DeviceOrdinal_Get_Args;
+
+typedef struct XLA_FFI_InvokeContext_FindExtension_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_InvokeContext *ctx;
+  int64_t extension_type;
+  const void *extension; /* out */
+} XLA_FFI_InvokeContext_FindExtension_Args;
+
+/* From minor 5 on. */
+typedef struct XLA_FFI_CustomOptions_Get_Args {
+  size_t struct_size;
+  XLA_FFI_InternalExtension *extension_start;
+  XLA_FFI_InvokeContext *ctx;
+  const XLA_FFI_Attrs *attrs; /* out */
+} XLA_FFI_CustomOptions_Get_Args;
+
 typedef struct XLA_FFI_Metadata {
   size_t struct_size; /* up to and with `traits` */
   XLA_FFI_Api_Version api_version;
@@ -178,7 +294,7 @@ typedef struct XLA_FFI_Metadata_Extension {
   XLA_FFI_Metadata *metadata;
 } XLA_FFI_Metadata_Extension;
 
-/* A slot that cyxla calls or fills, and slots that it only hands on. */
+/* A slot whose arguments cyxla knows, and slots that it only hands on, or fills with a refusal. */
 #define XLA_FFI_SLOT(name) XLA_FFI_Error *(*name)(name##_Args *)
 #define XLA_FFI_OTHER_SLOTS(first, count) void (*first[count])(void)
 
@@ -196,7 +312,16 @@ struct XLA_FFI_Api {
   XLA_FFI_OTHER_SLOTS(XLA_FFI_InvokeContext_Get, 1);
   XLA_FFI_SLOT(XLA_FFI_State_Set);
   XLA_FFI_SLOT(XLA_FFI_State_Get);
-  XLA_FFI_OTHER_SLOTS(XLA_FFI_DeviceMemory_Allocate, 10);
+  XLA_FFI_OTHER_SLOTS(XLA_FFI_DeviceMemory_Allocate, 2);
+  XLA_FFI_SLOT(XLA_FFI_ThreadPool_Schedule);
+  XLA_FFI_SLOT(XLA_FFI_ThreadPool_NumThreads);
+  XLA_FFI_SLOT(XLA_FFI_Future_Create);
+  XLA_FFI_SLOT(XLA_FFI_Future_SetAvailable);
+  XLA_FFI_SLOT(XLA_FFI_Future_SetError);
+  XLA_FFI_SLOT(XLA_FFI_RunId_Get);
+  XLA_FFI_SLOT(XLA_FFI_DeviceOrdinal_Get);
+  XLA_FFI_SLOT(XLA_FFI_InvokeContext_FindExtension); /* from minor 4 on */
+  XLA_FFI_SLOT(XLA_FFI_CustomOptions_Get);           /* from minor 5 on */
 };
 
 #endif
