@@ -8,7 +8,10 @@
 
 typedef struct cyxla__sort cyxla__sort;
 
-/* Plans the sort `thunk`; `comparator` is its function, or NULL where it has a direction and needs none.
+/* Whether the sort `thunk` calls its comparator: others compare elements as its direction says. */
+bool cyxla__sort_needs_comparator(const cyxla__thunk *thunk);
+
+/* Plans the sort `thunk`; `comparator` is its function, or NULL where it needs none.
  * The result lives in `arena`.  NULL: no memory. */
 const cyxla__sort *cyxla__sort_plan(cyxla__arena *arena, const cyxla__thunk *thunk,
                                     cyxla__code_function comparator);
