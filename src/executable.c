@@ -247,8 +247,8 @@ int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *
                                      cyxla_executable **out_executable, cyxla_error *error) {
   cyxla_executable *executable = NULL;
   TRY(create(plugin, program, engine, &executable, error));
-  cyxla__span bytes = {(uint8_t *)data, size}; /* only read here */
-  cyxla__container_unwrap(bytes, &bytes);
+  cyxla__span bytes = {(uint8_t *)data, size}, unwrapped; /* only read here */
+  if (cyxla__container_unwrap(bytes, &unwrapped)) bytes = unwrapped;
   int32_t status =
       cyxla__copy_bytes(bytes.data, bytes.size, &executable->bytes, &executable->bytes_size, error);
   if (!status) status = load(executable, plugin, engine, error);
