@@ -108,6 +108,10 @@ static const number_type number_types[] = {
     {.name = "i8", .type = XLA_FFI_DataType_S8, .size = 1, .bits = 8},
     {.name = "i16", .type = XLA_FFI_DataType_S16, .size = 2, .bits = 16},
     {.name = "i32", .type = XLA_FFI_DataType_S32, .size = 4, .bits = 32},
+    {.name = "si8", .type = XLA_FFI_DataType_S8, .size = 1, .bits = 8},
+    {.name = "si16", .type = XLA_FFI_DataType_S16, .size = 2, .bits = 16},
+    {.name = "si32", .type = XLA_FFI_DataType_S32, .size = 4, .bits = 32},
+    {.name = "si64", .type = XLA_FFI_DataType_S64, .size = 8, .bits = 64},
     {.name = "ui8", .type = XLA_FFI_DataType_U8, .size = 1, .bits = 8, .is_unsigned = true},
     {.name = "ui16", .type = XLA_FFI_DataType_U16, .size = 2, .bits = 16, .is_unsigned = true},
     {.name = "ui32", .type = XLA_FFI_DataType_U32, .size = 4, .bits = 32, .is_unsigned = true},
@@ -396,12 +400,13 @@ static int32_t read_dimension(parser *self, tensor_type *type) {
   return expect(self, 'x');
 }
 
-/* `: tensor<2x3xi64>` */
+/* `: tensor<2x3xi64>`, or vector instead of tensor. */
 static int32_t read_tensor_type(parser *self, tensor_type *out_type) {
   TRY(expect(self, ':'));
   next(self);
   const size_t start = self->at;
-  if (!cyxla__span_is(read_word(self), "tensor"))
+  const cyxla__span word = read_word(self);
+  if (!cyxla__span_is(word, "tensor") && !cyxla__span_is(word, "vector"))
     return fail_at(self, start, CYXLA_UNIMPLEMENTED, "handlers get only tensors");
   TRY(expect(self, '<'));
   *out_type = (tensor_type){.count = 1};
@@ -514,7 +519,9 @@ static int32_t parse_value(parser *self, attribute *out) {
   const uint8_t first = next(self);
   if (first == '"') {
     out->type = XLA_FFI_AttrType_STRING;
-    return parse_string(self, &out->value.string);
+    TRY(parse_string(self, &out->value.string));
+    return next(self) == ':' ? fail_here(self, CYXLA_UNIMPLEMENTED, "a string with a type")
+                             : CYXLA_OK;
   }
   if (first == '{') {
     out->type = XLA_FFI_AttrType_DICTIONARY;
