@@ -1,5 +1,6 @@
 """`python -m cyxla`: the plugins that are installed, and which one would be the default;
-`python -m cyxla targets`: the native functions that programs may call, jaxlib's and others."""
+`python -m cyxla targets`: the native functions that programs may call, jaxlib's and others;
+`python -m cyxla inspect FILE`: what a serialized executable holds, and whether it runs direct."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import cyxla
+from cyxla import _runtime
 from cyxla.custom_calls import targets
 from cyxla.errors import CyxlaError
 from cyxla.platforms import (
@@ -24,17 +27,50 @@ from cyxla.platforms import (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints a list; returns the exit status: 0, or 1 where no plugin is installed."""
+    """Does what the arguments say; returns the exit status: 0, or 1 where there is nothing to show.
+
+    For `inspect` that is an executable that the direct engine can't run.
+    """
     parser = argparse.ArgumentParser(prog="python -m cyxla", description=__doc__)
     parser.add_argument("--version", action="version", version=f"cyxla {cyxla.__version__}")
-    parser.add_argument("list", nargs="?", choices=["plugins", "targets"], default="plugins")
-    return list_targets() if parser.parse_args(arguments).list == "targets" else list_plugins()
+    commands = parser.add_subparsers(dest="command", metavar="{plugins,targets,inspect}")
+    commands.add_parser("plugins", help="list the plugins that are installed (the default)")
+    commands.add_parser("targets", help="list the native functions that programs may call")
+    inspector = commands.add_parser("inspect", help="describe a serialized executable")
+    inspector.add_argument("file", type=Path, help="what Executable.serialize, or jaxlib, wrote")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "inspect":
+        return inspect(chosen.file)
+    return list_targets() if chosen.command == "targets" else list_plugins()
+
+
+def inspect(file: Path) -> int:
+    """Prints what is in a serialized executable; nothing of it is run."""
+    _bring_targets_of_jax()
+    targets()  # registers them
+    try:
+        executable = _runtime.load_executable(None, None, file.read_bytes(), "direct")
+    except (OSError, CyxlaError) as error:
+        print(f"{file}: {error}")
+        return 1
+    thunks = executable.thunks or {}
+    print(f"name    {executable.name}")
+    for role, array_types in (
+        ("input", executable.input_types),
+        ("output", executable.output_types),
+    ):
+        for array_type in array_types:
+            print(f"{role:7} {array_type}")
+    print(f"engine  {executable.engine}: {executable.engine_reason}")
+    print(f"thunks  {', '.join(f'{count} {kind}' for kind, count in thunks.items()) or 'none'}")
+    print(f"code    {executable.code_bytes} bytes")
+    print(f"temp    {executable.temp_bytes} bytes")
+    return 0
 
 
 def list_targets() -> int:
     """Prints the FFI targets, with what the default plugin has of them."""
-    with contextlib.suppress(ImportError):
-        import jax.numpy.linalg  # noqa: F401  brings JAX's targets
+    _bring_targets_of_jax()
     try:
         plugin = loaded_plugin(default_candidate().platform)
     except CyxlaError as error:
@@ -47,11 +83,19 @@ def list_targets() -> int:
     return 0
 
 
+def _bring_targets_of_jax() -> None:
+    with contextlib.suppress(ImportError):
+        import jax.numpy.linalg  # noqa: F401
+
+
 def list_plugins() -> int:
     """Prints the plugins that are installed."""
     candidates = find_plugins()
     if not candidates:
-        print('no PJRT plugin is installed; pip install "cyxla[cpu]" brings one for the CPU')
+        print(
+            "no PJRT plugin is installed; the direct engine needs none, and "
+            'pip install "cyxla[cpu]" brings one for what it does not run'
+        )
         return 1
     default = default_candidate()
     for candidate in candidates:

@@ -2,7 +2,7 @@
 
 This is the only file that uses jaxlib's client. It is not a public interface: where it has changed,
 the error names jaxlib's version. The client is cyxla's own, and JAX's backends are neither started
-nor used; JAX need not even be imported. As JAX's it has one device, so that XLA makes the same code.
+nor used; JAX need not even be imported. As JAX's it has one device, and so XLA makes the same code.
 """
 
 from __future__ import annotations

@@ -48,8 +48,25 @@ def run_python():
     return run
 
 
-@pytest.fixture(scope="session")
-def affine():
+@pytest.fixture(scope="module", params=["direct", "pjrt"])
+def engine(request):
+    """Tests that use it run once with each engine, and the compilers that are its default.
+
+    Fixtures of theirs that compile must use it, too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CYXLA_ENGINE", request.param)
+        yield request.param
+
+
+@pytest.fixture
+def plugin_only(monkeypatch):
+    """Has the plugin compile and run everything, in processes of their own too."""
+    monkeypatch.setenv("CYXLA_ENGINE", "pjrt")
+
+
+@pytest.fixture(scope="module")
+def affine(engine):
     """An executable of one input and output: 2 x + 1 for float32[3]. Not to be closed."""
     program = cx.lower(double_and_one, [jax.ShapeDtypeStruct((3,), jnp.float32)])
     return cx.compile_program(program)[0]

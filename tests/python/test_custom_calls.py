@@ -46,6 +46,8 @@ XLA_NUMBERS = {
     "f16": 10, "f32": 11, "f64": 12, "c64": 15, "bf16": 16, "c128": 18,
 }  # fmt: skip
 
+both_engines = pytest.mark.usefixtures("engine")
+
 # A process of its own gets the library's path as its first argument, and starts with this.
 PRELUDE = """
 import ctypes, os, sys
@@ -149,6 +151,13 @@ def address(library, name):
 
 def counts(library):
     return [getattr(library, f"counters_{each}")() for each in COUNTS]
+
+
+@pytest.fixture(autouse=True)
+def engine_of_plugin(request, monkeypatch):
+    """Where a test does not ask for both engines, it is about the plugin."""
+    if "engine" not in request.fixturenames:
+        monkeypatch.setenv("CYXLA_ENGINE", "pjrt")
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """The Cython API, as the package in tests/downstream uses it."""
 
+import concurrent.futures
 import threading
 
 import jax
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 import cyxla as cx
+
+pytestmark = pytest.mark.usefixtures("engine")
 
 F32 = cx.ElementType.float32.number
 F64 = cx.ElementType.float64.number
@@ -28,8 +31,8 @@ def results_of(executable):
     return [np.empty(each.shape, each.dtype) for each in executable.output_types]
 
 
-@pytest.fixture(scope="session")
-def two_results():
+@pytest.fixture(scope="module")
+def two_results(engine):
     """x + y and x * y, of float32[5]."""
     shape = jax.ShapeDtypeStruct((5,), jnp.float32)
     return cx.compile_program(cx.lower(lambda x, y: (x + y, x * y), [shape, shape]))[0]
@@ -239,3 +242,80 @@ def test_messages_are_per_thread_and_the_count_is_not(downstream, two_results, a
     assert "input 1 y" in messages["y"][1]
     assert cx.error_info() == (failures + 2, mine)
     assert {count for count, _ in messages.values()} == {failures + 2}
+
+
+# ---- bound calls ----
+
+
+def bound_call(downstream, executable, arrays, results):
+    outputs = [each if isinstance(each, int) else address(each) for each in results]
+    return downstream.Bound(downstream.Call(executable, inputs_of(executable, arrays), outputs))
+
+
+def test_bound_calls(downstream, two_results, arguments):
+    results = results_of(two_results)
+    bound = bound_call(downstream, two_results, arguments, results)
+    assert bound.repeat(1000) == 0
+    x, y = arguments
+    np.testing.assert_array_equal(results, [x + y, x * y])
+
+
+def test_bound_calls_read_inputs_anew(downstream, two_results, arguments):
+    results = results_of(two_results)
+    bound = bound_call(downstream, two_results, arguments, results)
+    x, y = arguments
+    for i in range(5):
+        x[:] = i
+        y += 1
+        assert bound.repeat() == 0
+        np.testing.assert_array_equal(results, [x + y, x * y])
+
+
+@pytest.mark.parametrize("offset", [0, 4, 32])
+def test_bound_calls_of_any_alignment(downstream, two_results, arguments, offset):
+    memory = np.zeros(4 * 128 + 64, np.uint8)
+    start = -address(memory) % 64 + offset
+    slots = [memory[start + 128 * i :][:20].view(np.float32) for i in range(4)]
+    slots[0][:], slots[1][:] = arguments
+    bound = bound_call(downstream, two_results, slots[:2], slots[2:])
+    assert bound.repeat(3) == 0
+    x, y = arguments
+    np.testing.assert_array_equal(slots[2:], [x + y, x * y])
+
+
+def test_bound_calls_drop_outputs(downstream, two_results, arguments):
+    total, product = results_of(two_results)
+    x, y = arguments
+    for outputs in ([0, product], [total, 0], [0, 0]):
+        assert bound_call(downstream, two_results, arguments, outputs).repeat() == 0
+    np.testing.assert_array_equal([total, product], [x + y, x * y])
+
+
+def test_wrong_inputs_are_not_bound(downstream, two_results, arguments):
+    failures, _ = cx.error_info()
+    with pytest.raises(RuntimeError, match=r"input 1 y .*f32\[5\]"):
+        inputs = [*inputs_of(two_results, arguments)[:1], (address(arguments[1]), F64, 5)]
+        downstream.Bound(downstream.Call(two_results, inputs, [0, 0]))
+    assert cx.error_info()[0] == failures + 1
+
+
+def test_closed_executables_are_not_bound(downstream):
+    program = cx.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((3,), jnp.float32)])
+    executable, _ = cx.compile_program(program)
+    executable.close()
+    x = np.ones(3, np.float32)
+    with pytest.raises(RuntimeError, match="closed"):
+        bound_call(downstream, executable, [x], [x.copy()])
+
+
+def test_bound_calls_in_threads(downstream, two_results):
+    """One for each thread, of one executable."""
+
+    def run(seed):
+        x, y = np.random.default_rng(seed).normal(size=(2, 5)).astype(np.float32)
+        results = results_of(two_results)
+        assert bound_call(downstream, two_results, [x, y], results).repeat(20_000) == 0
+        np.testing.assert_array_equal(results, [x + y, x * y])
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(4)))

@@ -13,6 +13,8 @@ import pytest
 import cyxla as cx
 from cyxla import _runtime
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 ALL_DTYPES = [each.dtype for each in cx.ElementType]
 
 
@@ -31,19 +33,19 @@ def scale(x, factor):
 
 
 @pytest.fixture(scope="module")
-def scaled():
+def scaled(engine):
     """x * factor, of float32[2, 3] and float32[]."""
     return compile_function(scale, struct((2, 3)), struct(()))
 
 
 @pytest.fixture(scope="module")
-def identities():
+def identities(engine):
     """For each dtype, the identity of two elements."""
     return {dtype: compile_function(lambda x: x, struct((2,), dtype)) for dtype in ALL_DTYPES}
 
 
 @pytest.fixture(scope="module")
-def scalars():
+def scalars(engine):
     """For each dtype, the identity of a scalar."""
     return {dtype: compile_function(lambda x: x, struct((), dtype)) for dtype in ALL_DTYPES}
 

@@ -10,6 +10,8 @@ import pytest
 
 import cyxla as cx
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 F32 = cx.ElementType.float32.number
 F64 = cx.ElementType.float64.number
 MIB = 1 << 20
@@ -38,7 +40,7 @@ def aligned(size, dtype=np.float32):
 
 
 @pytest.fixture(scope="module")
-def doubled():
+def doubled(engine):
     return cx.compile_program(cx.lower(lambda x: x * 2, [VECTOR]))[0]
 
 

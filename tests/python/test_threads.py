@@ -23,7 +23,7 @@ def compile_function(function, *shapes):
 
 
 @pytest.fixture(scope="module")
-def functions():
+def functions(engine):
     """Executables of one float32[10] each: of kernels alone, with a loop, with a sort."""
     return [
         compile_function(jax.grad(rosenbrock), VECTOR),

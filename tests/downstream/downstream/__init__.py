@@ -2,6 +2,7 @@
 
 from downstream._calls import (
     ELEMENT_TYPES,
+    Bound,
     Call,
     aligned_address,
     check_in_threads,
@@ -12,6 +13,7 @@ from downstream._repeat import repeat
 
 __all__ = [
     "ELEMENT_TYPES",
+    "Bound",
     "Call",
     "aligned_address",
     "check_in_threads",

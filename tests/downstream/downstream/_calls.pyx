@@ -8,13 +8,17 @@ from libc.string cimport memcmp, memset
 from cyxla._pjrt cimport *
 from cyxla._runtime cimport (
     ABI_VERSION,
+    BoundCall,
     Executable,
     Input,
     ProgramSpec,
     aligned_memory,
+    bind,
+    call,
     execute,
     free_aligned,
     itemsize,
+    unbind,
 )
 
 import cyxla
@@ -88,6 +92,27 @@ cdef class Call:
                 failures += execute(self.spec, self.inputs, self.outputs, self.zero_copy) != 0
                 for j in range(size):
                     bytes[j] += step
+        return failures
+
+
+cdef class Bound:
+    """A call whose inputs and outputs are fixed: the arrays, and the executable, must stay."""
+    cdef BoundCall *bound
+
+    def __cinit__(self, Call arguments):
+        self.bound = bind(arguments.spec, arguments.inputs, arguments.outputs)
+        if self.bound == NULL:
+            raise RuntimeError(cyxla.error_info()[1])
+
+    def __dealloc__(self):
+        unbind(self.bound)
+
+    def repeat(self, long count=1):
+        """Runs `count` times and returns the number of failures."""
+        cdef long i, failures = 0
+        with nogil:
+            for i in range(count):
+                failures += call(self.bound) != 0
         return failures
 
 
