@@ -158,7 +158,7 @@ static int32_t plan_sort(planner *planner, cyxla__op *op) {
   const cyxla__thunk *thunk = op->thunk;
   const size_t count = thunk->as.sort.count;
   cyxla__code_function comparator = NULL;
-  if (thunk->as.sort.comparator.size && (!thunk->as.sort.direction || count > 2))
+  if (cyxla__sort_needs_comparator(thunk))
     TRY(find_function(planner, thunk->as.sort.comparator, &comparator));
   op->kind = CYXLA__OP_SORT;
   op->as.sort = cyxla__sort_plan(&planner->plan->arena, thunk, comparator);
