@@ -29,8 +29,8 @@ int32_t cyxla__execmem_seal(void *memory, size_t code_size, size_t size, cyxla_e
   char *const data = (char *)memory + code_size;
   /* Processors with separate caches would execute what was there before the writes. */
   __builtin___clear_cache((char *)memory, data);
-  if (mprotect(memory, code_size, PROT_READ | PROT_EXEC) ||
-      mprotect(data, size - code_size, PROT_READ))
+  if ((code_size && mprotect(memory, code_size, PROT_READ | PROT_EXEC)) ||
+      (size > code_size && mprotect(data, size - code_size, PROT_READ)))
     return fail_with_errno("sealed", size, error);
   return CYXLA_OK;
 }
