@@ -10,15 +10,15 @@
 #include "direct/reloc.h"
 #include "direct/symbols.h"
 
-/* One mapping holds everything: the code of all objects, the veneers of their calls, and from the next
- * page on the constants of all objects. */
+/* One mapping holds everything: the code of all objects, the veneers of their calls, and from the
+ * next page on the constants of all objects. */
 typedef enum region { NOT_LOADED, CODE, CONSTANTS } region;
 
 enum { MAX_ALIGNMENT = 4096 }; /* the smallest page */
 
-/* Sections of a well-formed file have bytes of their own, while names may share their ends.  What the
- * linker reads of a file may add up to this many times its size, and no more: it bounds the memory and
- * time that a malicious file can cost. */
+/* Sections of a well-formed file have bytes of their own, while names may share their ends.  What
+ * the linker reads of a file may add up to this many times its size, and no more: it bounds the
+ * memory and time that a malicious file can cost. */
 enum { MAX_OVERLAP = 4 };
 
 typedef struct section {

@@ -1,5 +1,6 @@
-/* Features of AArch64 processors, as Linux tells them (Documentation/arch/arm64/elf_hwcaps.rst; bits:
- * arch/arm64/include/uapi/asm/hwcap.h); names: LLVM's (llvm/lib/Target/AArch64/AArch64Features.td). */
+/* Features of AArch64 processors, as Linux tells them (Documentation/arch/arm64/elf_hwcaps.rst;
+ * bits: arch/arm64/include/uapi/asm/hwcap.h); names: LLVM's
+ * (llvm/lib/Target/AArch64/AArch64Features.td). */
 #include "direct/cpu_features.h"
 
 #if defined(__aarch64__) && defined(__linux__)

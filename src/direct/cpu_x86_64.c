@@ -1,6 +1,6 @@
 /* Features of x86-64 processors.  Bits: Intel's Software Developer's Manual, CPUID, and AMD's
- * Programmer's Manual, volume 3, appendix E; names: what LLVM calls them for the machine that it runs on
- * (llvm/lib/TargetParser/Host.cpp). */
+ * Programmer's Manual, volume 3, appendix E; names: what LLVM calls them for the machine that it
+ * runs on (llvm/lib/TargetParser/Host.cpp). */
 #include "direct/cpu_features.h"
 
 #if defined(__x86_64__)
@@ -39,8 +39,8 @@ static const struct {
 
 typedef enum cpu_register { EAX, EBX, ECX, EDX } cpu_register;
 
-/* Virtual machines trap CPUID, which then takes microseconds: each leaf is asked once.  Threads that
- * ask at the same time write the same. */
+/* Virtual machines trap CPUID, which then takes microseconds: each leaf is asked once.  Threads
+ * that ask at the same time write the same. */
 static struct {
   _Atomic uint32_t registers[4];
   atomic_bool is_read;
@@ -65,7 +65,7 @@ static bool has_leaf(leaf leaf) {
   return leaf != LEAF_EXTENDED_1 || read_leaf(LEAF_EXTENDED, EAX) >= 1; /* its last subleaf */
 }
 
-/* ---- states that the system saves for each thread (XCR0), without which instructions fault ---- */
+/* ---- states that the system saves for threads (XCR0), without which instructions fault ---- */
 
 enum {
   STATE_NONE = 0,
@@ -178,8 +178,8 @@ static const struct {
 };
 
 /* Features that don't appear in what is compiled from a program: instructions for systems, for
- * transactions, keys and messages between threads, hints that every processor ignores or takes, and what only
- * tunes. */
+ * transactions, keys and messages between threads, hints that every processor ignores or takes, and
+ * what only tunes. */
 static const char *const irrelevant[] = {
     "cldemote",
     "clflushopt",

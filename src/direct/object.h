@@ -1,7 +1,8 @@
 /* Reader of ELF64 little-endian relocatable files: sections, symbols and relocations.
  * Layouts: System V ABI, chapter 4 (refspecs.linuxbase.org/elf/gabi4+).
  *
- * Bytes from outside: what it gives lies inside of the file; what it means is for the linker to judge. */
+ * Bytes from outside: what it gives lies inside of the file; what it means is for the linker to
+ * judge. */
 #ifndef CYXLA_DIRECT_OBJECT_H
 #define CYXLA_DIRECT_OBJECT_H
 
@@ -66,13 +67,13 @@ typedef struct cyxla__object {
 
 /* Opens `bytes`, which must outlive the object, as a file for the ELF machine `machine`.
  *
- * Returns: INVALID_ARGUMENT: it is ill-formed; UNIMPLEMENTED: it is for another machine, or of a kind
- *          other than relocatable. */
+ * Returns: INVALID_ARGUMENT: it is ill-formed; UNIMPLEMENTED: it is for another machine, or of a
+ *          kind other than relocatable. */
 int32_t cyxla__object_open(cyxla__span bytes, uint16_t machine, cyxla__object *out_object,
                            cyxla_error *error);
 
-/* Section `index`; false where there is none, its name or contents are not in the file, or a table in
- * it has items of another size. */
+/* Section `index`; false where there is none, its name or contents are not in the file, or a table
+ * in it has items of another size. */
 bool cyxla__object_section(const cyxla__object *object, uint32_t index,
                            cyxla__section *out_section);
 

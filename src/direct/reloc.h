@@ -1,6 +1,6 @@
 /* Relocations: how the bytes of an object get addresses, for each machine.
  *
- * Functions over bytes that execute nothing: all machines are compiled, and tested, on every host. */
+ * Functions over bytes that execute nothing: all machines are compiled and tested on every host. */
 #ifndef CYXLA_DIRECT_RELOC_H
 #define CYXLA_DIRECT_RELOC_H
 
@@ -13,8 +13,8 @@ typedef enum cyxla__relocation_result {
   CYXLA__RELOCATION_TOO_FAR  /* the value does not fit, or not its alignment */
 } cyxla__relocation_result;
 
-/* A veneer is a piece of code that jumps to any address: a call to a function of another library goes
- * there where the call itself does not reach far enough. */
+/* A veneer is a piece of code that jumps to any address: a call to a function of another library
+ * goes there where the call itself does not reach far enough. */
 enum { CYXLA__VENEER_SIZE = 16 }; /* also what its address is aligned to */
 
 typedef struct cyxla__machine {

@@ -1,5 +1,6 @@
-/* Relocations of AArch64; numbers, formulas and ranges: ELF for the Arm 64-bit Architecture, chapter
- * 5.7 (github.com/ARM-software/abi-aa); fields of instructions: Arm Architecture Reference Manual. */
+/* Relocations of AArch64; numbers, formulas and ranges: ELF for the Arm 64-bit Architecture,
+ * chapter 5.7 (github.com/ARM-software/abi-aa); fields of instructions: Arm Architecture Reference
+ * Manual. */
 #include "direct/reloc.h"
 
 enum {

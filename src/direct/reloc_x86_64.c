@@ -1,6 +1,6 @@
 /* Relocations of x86-64; types and formulas: System V ABI, AMD64 supplement, table 4.9
- * (gitlab.com/x86-psABIs/x86-64-ABI).  XLA compiles for the large code model, where R_X86_64_64 is the
- * only one in code and constants; the others are those of the smaller models. */
+ * (gitlab.com/x86-psABIs/x86-64-ABI).  XLA compiles for the large code model, where R_X86_64_64 is
+ * the only one in code and constants; the others are those of the smaller models. */
 #include "direct/reloc.h"
 
 enum {

@@ -1,10 +1,11 @@
 /* Functions that XLA's CPU compiler calls.
  *
- * The list is that of XLA itself for Linux (xla/backends/cpu/codegen/builtin_definition_generator.cc), which
- * links what it compiles: code that needs more than the list does not get out of XLA.  Left out are malloc
- * and free, which kernels have no use for; the conversions of half precision by Arm's names, which LLVM
- * does not call on our machines; and those to bfloat16, which no code was seen to call and whose
- * rounding could therefore not be compared.
+ * The list is that of XLA itself for Linux
+ * (xla/backends/cpu/codegen/builtin_definition_generator.cc), which links what it compiles: code
+ * that needs more than the list does not get out of XLA.  Left out are malloc and free, which
+ * kernels have no use for; the conversions of half precision by Arm's names, which LLVM does not
+ * call on our machines; and those to bfloat16, which no code was seen to call and whose rounding
+ * could therefore not be compared.
  *
  * The math functions are those of the process's libm, as for XLA: the same bits come out. */
 #define _GNU_SOURCE 1 /* sincos */
@@ -32,8 +33,9 @@ static uint32_t round_to_half(uint32_t bits) {
 }
 
 /* A half is returned in the low 16 bits of the register that would hold a float: that is how LLVM
- * calls __truncdfhf2 on x86-64.  Like XLA's function, it rounds twice, to a float first, and makes every NaN the same
- * but for its sign (compared for a million numbers with the code of JAX 0.10.2 and 0.11.2). */
+ * calls __truncdfhf2 on x86-64.  Like XLA's function, it rounds twice, to a float first, and makes
+ * every NaN the same but for its sign (compared for a million numbers with the code of JAX 0.10.2
+ * and 0.11.2). */
 static float half_of_double(double value) {
   const float rounded = (float)value;
   uint32_t bits;
@@ -47,7 +49,8 @@ static float half_of_double(double value) {
 /* ---- integer powers ---- */
 
 /* By repeated squaring, the lowest bit of the exponent first, and one division at the end for a
- * negative one: the order of compiler-rt's __powidf2 and __powisf2, which decides about the rounding. */
+ * negative one: the order of compiler-rt's __powidf2 and __powisf2, which decides about the
+ * rounding. */
 static double power_of_double(double base, int exponent) {
   double power = 1;
   for (int rest = exponent;; base *= base) {

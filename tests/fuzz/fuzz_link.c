@@ -1,4 +1,5 @@
-/* Links arbitrary bytes, and never runs what comes out: an executable's object files, or one object. */
+/* Links arbitrary bytes, and never runs what comes out: an executable's object files, or one
+ * object. */
 #include <stddef.h>
 #include <stdint.h>
 

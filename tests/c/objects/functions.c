@@ -1,5 +1,5 @@
-/* Functions in place of kernels, which the tests of the linker compile for several code models, link
- * and call.  No headers: any compiler makes it, for any machine. */
+/* Functions in place of kernels, which the tests of the linker compile for several code models,
+ * link and call.  No headers: any compiler makes it, for any machine. */
 typedef __SIZE_TYPE__ size_t;
 float sinf(float value);
 void sincos(double value, double *sine, double *cosine);
