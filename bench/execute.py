@@ -161,7 +161,7 @@ class Function:
         if loops.loop_thunk_count(self.loop):
             self.kinds |= {"direct": 3, "bound": 4}
         if loops.loop_has_bare(self.loop):
-            self.kinds["bare"] = 5
+            self.kinds |= {"bare": 5, "state": 6}
         self.check()
 
     def check(self) -> None:

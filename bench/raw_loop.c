@@ -6,6 +6,7 @@
  *
  * bare: the kernels of the same executable called one after the other, with frames that are filled already
  * and with XLA's floating-point state set outside of the loop: what any caller of these kernels pays.
+ * state: the same with that state set and put back for each run, which no engine can do without.
  *
  * A library for execute.py and direct.py; one plugin, which cyxla has loaded already, and any number of
  * executables. */
@@ -125,7 +126,7 @@ int loop_has_bare(const loop *self) {
   if (!self->direct) return 0;
   const cyxla__plan *plan = &self->direct->direct->plan;
   for (size_t i = 0; i < plan->op_count; ++i)
-    if (plan->ops[i].kind != CYXLA__OP_KERNEL && plan->ops[i].kind != CYXLA__OP_COPY) return 0;
+    if (plan->ops[i].kind != CYXLA__OP_KERNEL && plan->ops[i].kind != CYXLA__OP_MOVE) return 0;
   return 1;
 }
 
@@ -133,7 +134,8 @@ size_t loop_thunk_count(const loop *self) {
   return self->direct ? self->direct->direct->plan.op_count : 0;
 }
 
-static void time_bare(const loop *self, long count) {
+/* `with_state`: the floating-point state is set and put back around each run. */
+static void time_bare(const loop *self, long count, int with_state) {
   const cyxla__plan *plan = &self->direct->direct->plan;
   const size_t op_count = plan->op_count;
   const uint8_t *block = self->bound->direct->block;
@@ -150,24 +152,27 @@ static void time_bare(const loop *self, long count) {
     ops[i].size = is_kernel ? 0 : op->thunk->as.copy.source.shape.size;
   }
   const cyxla__fpenv before = cyxla__fpenv_enter();
-  for (long k = 0; k < count; ++k)
+  for (long k = 0; k < count; ++k) {
+    if (with_state) cyxla__fpenv_leave(before);
+    if (with_state) cyxla__fpenv_enter();
     for (size_t i = 0; i < op_count; ++i)
       if (ops[i].kernel)
         ops[i].kernel(ops[i].frame);
       else
         memcpy(((void *const *)ops[i].frame)[1], ((void *const *)ops[i].frame)[0], ops[i].size);
+  }
   cyxla__fpenv_leave(before);
 }
 
-enum { RAW, COPY, ZERO_COPY, DIRECT, BOUND, BARE };
+enum { RAW, COPY, ZERO_COPY, DIRECT, BOUND, BARE, STATE };
 
 /* ns per call of `count` calls. */
 double loop_time(loop *self, int kind, long count) {
   const uint32_t flags = kind == COPY ? 0 : CYXLA_ZERO_COPY;
   cyxla_executable *executable = kind == DIRECT ? self->direct : self->cyxla;
   const double start = now_ns();
-  if (kind == BARE)
-    time_bare(self, count);
+  if (kind == BARE || kind == STATE)
+    time_bare(self, count, kind == STATE);
   else if (kind == RAW)
     for (long i = 0; i < count; ++i) raw_call(self);
   else if (kind == BOUND)

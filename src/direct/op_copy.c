@@ -61,6 +61,10 @@ const cyxla__copy *cyxla__copy_plan(cyxla__arena *arena, const cyxla__shape *sou
   return copy;
 }
 
+size_t cyxla__copy_piece_size(const cyxla__copy *copy) {
+  return copy->loop_count ? 0 : copy->block_size;
+}
+
 /* ---- run ---- */
 
 #define COPY_BLOCKS(size)                 \

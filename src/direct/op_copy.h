@@ -12,6 +12,9 @@ typedef struct cyxla__copy cyxla__copy;
 const cyxla__copy *cyxla__copy_plan(cyxla__arena *arena, const cyxla__shape *source,
                                     const cyxla__shape *destination);
 
+/* Bytes, where the copy is of one piece of memory; 0 where it is of several, or of none. */
+size_t cyxla__copy_piece_size(const cyxla__copy *copy);
+
 /* The two must not overlap.  Threads: shared. */
 void cyxla__copy_run(const cyxla__copy *copy, const void *source, void *destination);
 

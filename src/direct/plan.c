@@ -118,9 +118,15 @@ static int32_t plan_kernel(planner *planner, cyxla__op *op) {
 static int32_t plan_copy(planner *planner, cyxla__op *op) {
   const cyxla__array *source = &op->thunk->as.copy.source;
   const cyxla__array *destination = &op->thunk->as.copy.destination;
-  op->kind = CYXLA__OP_COPY;
-  op->as.copy = cyxla__copy_plan(&planner->plan->arena, &source->shape, &destination->shape);
-  TRY(fail_arena(planner, op->as.copy));
+  const cyxla__copy *copy =
+      cyxla__copy_plan(&planner->plan->arena, &source->shape, &destination->shape);
+  TRY(fail_arena(planner, copy));
+  const size_t piece_size = cyxla__copy_piece_size(copy);
+  op->kind = piece_size ? CYXLA__OP_MOVE : CYXLA__OP_COPY;
+  if (piece_size)
+    op->as.move_size = piece_size;
+  else
+    op->as.copy = copy;
   return add_list(planner, op, (const cyxla__slice *[]){&source->slice, &destination->slice}, 2);
 }
 

@@ -40,6 +40,7 @@ typedef void *cyxla__kernel(const cyxla__kernel_frame *frame);
 typedef enum cyxla__op_kind {
   CYXLA__OP_KERNEL, /* of one work group */
   CYXLA__OP_GRID,   /* a kernel of several */
+  CYXLA__OP_MOVE, /* a copy of one piece of memory */
   CYXLA__OP_COPY,
   CYXLA__OP_CALL,
   CYXLA__OP_CONDITIONAL,
@@ -74,6 +75,7 @@ typedef struct cyxla__op {
       size_t workgroup_count;
       bool parallel; /* it is worth waking other threads */
     } grid;
+    size_t move_size;
     const cyxla__copy *copy;
     cyxla__range call;
     struct {

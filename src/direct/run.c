@@ -109,7 +109,8 @@ static void run_top_k(const cyxla__call *call, const cyxla__op *op) {
 
 static int32_t run_other(const cyxla__call *call, const cyxla__op *op, cyxla_error *error) {
   switch (op->kind) {
-    case CYXLA__OP_KERNEL: /* run_range does these */
+    case CYXLA__OP_KERNEL: /* run_range does these two */
+    case CYXLA__OP_MOVE:
       break;
     case CYXLA__OP_GRID:
       return run_grid(call, op, error);
@@ -144,13 +145,26 @@ static int32_t run_other(const cyxla__call *call, const cyxla__op *op, cyxla_err
   return CYXLA_OK;
 }
 
+/* Most are of one number, for which a call of memcpy takes longer than the copy. */
+static inline void move(void *to, const void *from, size_t size) {
+  if (size == 8)
+    memcpy(to, from, 8);
+  else if (size == 4)
+    memcpy(to, from, 4);
+  else
+    memcpy(to, from, size);
+}
+
 static int32_t run_range(const cyxla__call *call, cyxla__range range, cyxla_error *error) {
   const cyxla__op *op = call->direct->plan.ops + range.first, *end = op + range.count;
   for (; op != end; ++op) {
-    if (op->kind != CYXLA__OP_KERNEL)
+    if (op->kind == CYXLA__OP_KERNEL) {
+      if (op->as.kernel(kernel_frame(call, op))) return fail_kernel(op, error);
+    } else if (op->kind == CYXLA__OP_MOVE) {
+      move(operand(call, op, 1), operand(call, op, 0), op->as.move_size);
+    } else {
       TRY(run_other(call, op, error));
-    else if (op->as.kernel(kernel_frame(call, op)))
-      return fail_kernel(op, error);
+    }
   }
   return CYXLA_OK;
 }

@@ -21,6 +21,8 @@ static void check_copy(const cyxla__shape *source, const cyxla__shape *destinati
   CHECK(copy != NULL);
   uint8_t *from = random_memory(source->size, state);
   uint8_t *found = exact_memory(source->size), *expected = exact_memory(source->size);
+  const size_t piece_size = cyxla__copy_piece_size(copy);
+  if (piece_size) CHECK_INT(piece_size, source->size);
   cyxla__copy_run(copy, from, found);
   copy_slowly(source, destination, from, expected);
   CHECK_BYTES(found, expected, source->size);
@@ -47,6 +49,25 @@ static void copies_any_layout(void) {
   }
 }
 
+/* One piece, whatever the places of dimensions of length 1; and several. */
+static void tells_pieces(void) {
+  static const int64_t dimensions[] = {3, 1, 4}, minor[][3] = {{2, 1, 0}, {1, 2, 0}, {0, 1, 2}};
+  cyxla__arena arena = {0};
+  cyxla__shape shapes[3];
+  for (int i = 0; i < 3; ++i)
+    shapes[i] = (cyxla__shape){.type = XLA_F32,
+                               .rank = 3,
+                               .dimensions = dimensions,
+                               .minor_to_major = minor[i],
+                               .length = 12,
+                               .size = 48};
+  CHECK_INT(cyxla__copy_piece_size(cyxla__copy_plan(&arena, &shapes[0], &shapes[0])), 48);
+  CHECK_INT(cyxla__copy_piece_size(cyxla__copy_plan(&arena, &shapes[0], &shapes[1])), 48);
+  CHECK_INT(cyxla__copy_piece_size(cyxla__copy_plan(&arena, &shapes[0], &shapes[2])), 0);
+  cyxla__arena_deinit(&arena);
+}
+
 int main(void) {
+  RUN(tells_pieces);
   RUN(copies_any_layout);
 }
