@@ -36,17 +36,11 @@ static int32_t check_slice(const cyxla__image *image, const cyxla__thunk *thunk,
 }
 
 /* Of a slice that was checked.  Inputs are the caller's and never written to. */
-static int32_t check_not_input(const cyxla__image *image, const cyxla__thunk *thunk,
-                               const cyxla__slice *slice, cyxla_error *error) {
-  return require(image->allocations[slice->allocation].kind != CYXLA__ALLOCATION_PARAMETER, thunk,
-                 "it writes to an input", error);
-}
-
 static int32_t check_written(const cyxla__image *image, const cyxla__thunk *thunk,
                              const cyxla__slice *slice, cyxla_error *error) {
-  TRY(check_not_input(image, thunk, slice, error));
-  return require(image->allocations[slice->allocation].kind != CYXLA__ALLOCATION_CONSTANT, thunk,
-                 "it writes to a constant", error);
+  const cyxla__allocation_kind kind = image->allocations[slice->allocation].kind;
+  TRY(require(kind != CYXLA__ALLOCATION_PARAMETER, thunk, "it writes to an input", error));
+  return require(kind != CYXLA__ALLOCATION_CONSTANT, thunk, "it writes to a constant", error);
 }
 
 /* A slice of `size` bytes that holds numbers of `alignment` bytes. */
@@ -95,7 +89,8 @@ static bool good_workgroups(const uint64_t counts[3]) {
   return product <= MAX_WORKGROUPS;
 }
 
-/* XLA lists constants among the results of kernels that only may write to them. */
+/* Inputs and constants may be among the results: a loop that became one kernel lists its whole state, also
+ * what each of its steps passes on as it is. */
 static int32_t check_kernel(const cyxla__image *image, const cyxla__thunk *thunk,
                             cyxla_error *error) {
   const uint64_t alignment = thunk->as.kernel.alignment ? thunk->as.kernel.alignment : 1;
@@ -108,7 +103,6 @@ static int32_t check_kernel(const cyxla__image *image, const cyxla__thunk *thunk
     const cyxla__slice *slice = &thunk->as.kernel.buffers[i];
     TRY(check_slice(image, thunk, slice, error));
     TRY(require(slice->offset % alignment == 0, thunk, "a buffer that is not aligned", error));
-    if (i >= thunk->as.kernel.argument_count) TRY(check_not_input(image, thunk, slice, error));
   }
   return CYXLA_OK;
 }
