@@ -79,6 +79,7 @@ int32_t cyxla__decode_literal(cyxla__arena *arena, cyxla__span message, uint64_t
   cyxla__span shape_message = {0};
   cyxla__shape shape;
   const cyxla__member members[] = {{LITERAL_SHAPE, .bytes = &shape_message}, {0}};
+  if (!message.data) return cyxla__fail_message(error, "LiteralProto");
   TRY(cyxla__message_read(message, "LiteralProto", members, error));
   TRY(cyxla__decode_shape(arena, shape_message, &shape, error));
   const struct literal_type *type = find_type(shape.type);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "direct/decode.h"
+#include "direct/name.h"
 #include "xla_cpu/primitive_type.h"
 #include "xla_cpu/schema.h"
 
@@ -50,11 +51,10 @@ typedef struct walk {
 } walk;
 
 static int32_t fail_walk(const walk *walk, cyxla_error *error) {
-  const cyxla__span opcode = walk->instruction->opcode;
   return cyxla__fail(
       error, CYXLA_UNIMPLEMENTED,
-      "an output's memory can't be found: it passes through a %.*s that is not known",
-      opcode.size < 40 ? (int)opcode.size : 40, (const char *)opcode.data);
+      "an output's memory can't be found: there is no way through the instruction %s",
+      cyxla__name_of(walk->instruction->opcode).text);
 }
 
 static int32_t go_to_operand(walk *walk, uint64_t index, cyxla_error *error) {

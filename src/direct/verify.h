@@ -7,14 +7,7 @@
 #define CYXLA_DIRECT_VERIFY_H
 
 #include "direct/image.h"
-
-/* A name from the executable as text for messages: without bytes that are not printable, and cut where
- * it is long. */
-typedef struct cyxla__name {
-  char text[64];
-} cyxla__name;
-
-cyxla__name cyxla__name_of(cyxla__span span);
+#include "direct/name.h"
 
 /* Calls `visit` for each thunk of a sequence, and for those nested in it, until one fails. */
 typedef int32_t cyxla__visitor(void *context, const cyxla__thunk *thunk, cyxla_error *error);
