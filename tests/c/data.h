@@ -13,19 +13,26 @@ static inline cyxla__span copy_of(const void *data, size_t size) {
   return (cyxla__span){copy, size};
 }
 
-/* Reads `name`.bin of the folder that CYXLA_TEST_DATA names. */
-static inline cyxla__span read_data(const char *name) {
+/* Reads a file of the folder that CYXLA_TEST_DATA names. */
+static inline cyxla__span read_file(const char *name) {
   static uint8_t data[1 << 16];
   char path[4096];
   const char *folder = getenv("CYXLA_TEST_DATA");
   CHECK(folder);
-  snprintf(path, sizeof path, "%s/%s.bin", folder, name);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *file = fopen(path, "rb");
   if (!file) TEST_FAIL("can't read %s", path);
   const size_t size = fread(data, 1, sizeof data, file);
   fclose(file);
-  CHECK(size && size < sizeof data);
+  CHECK(size < sizeof data);
   return copy_of(data, size);
+}
+
+/* Reads the executable `name`.bin. */
+static inline cyxla__span read_data(const char *name) {
+  char file[256];
+  snprintf(file, sizeof file, "%s.bin", name);
+  return read_file(file);
 }
 
 /* Writes a little-endian number of `size` bytes at a place that is inside. */

@@ -63,6 +63,44 @@ static void finds_features(void) {
   CHECK(!has_feature("", "+avx") && !has_feature(",", "+avx") && !has_feature(NULL, "+avx"));
 }
 
+/* With a message in front, as jaxlib writes it: its size, a varint, and so many bytes. */
+static cyxla__span with_prefix(cyxla__span executable, size_t size) {
+  cyxla__proto wrapper = {0};
+  cyxla__proto_raw_varint(&wrapper, size);
+  for (size_t i = 0; i < size; ++i) cyxla__proto_raw_varint(&wrapper, i % 2 ? 3 : 8); /* field 1 */
+  for (size_t i = 0; i < executable.size; ++i) {
+    /* Byte by byte: fields are not framed. */
+    const uint8_t byte = executable.data[i];
+    CHECK(byte < 0x80);
+    cyxla__proto_raw_varint(&wrapper, byte);
+  }
+  cyxla__span bytes = copy_of(wrapper.data, wrapper.size);
+  cyxla__proto_deinit(&wrapper);
+  return bytes;
+}
+
+static void unwraps(void) {
+  static const size_t sizes[] = {0, 2, 90, 200};
+  cyxla__proto result = {0};
+  add_object(&result, "object");
+  cyxla__span executable = wrap(&result), bare, rest, object;
+  CHECK(cyxla__container_unwrap(executable, &bare));
+  CHECK(bare.data == executable.data && bare.size == executable.size);
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    cyxla__span bytes = with_prefix(executable, sizes[i]);
+    CHECK(cyxla__container_unwrap(bytes, &bare));
+    CHECK_INT(bare.size, executable.size);
+    CHECK(bare.data + bare.size == bytes.data + bytes.size);
+    CHECK(cyxla__container_open(bytes, &rest) && cyxla__container_next_object(&rest, &object));
+    CHECK(cyxla__span_is(object, "object"));
+    CHECK(!cyxla__container_unwrap((cyxla__span){bytes.data, bytes.size - 1}, &bare));
+    free(bytes.data);
+  }
+  CHECK(!cyxla__container_unwrap((cyxla__span){(uint8_t *)"\x05xyz", 4}, &bare));
+  CHECK(!cyxla__container_unwrap((cyxla__span){(uint8_t *)"\x80", 1}, &bare));
+  free(executable.data);
+}
+
 static void looks_only_where_it_should(void) {
   cyxla__span bytes = copy_of("\x12\x01x", 3), rest = bytes, opened, object;
   CHECK(!cyxla__container_open(bytes, &opened));
@@ -95,6 +133,7 @@ static void reads_truncated_ones(void) {
 int main(void) {
   RUN(finds_objects);
   RUN(finds_features);
+  RUN(unwraps);
   RUN(looks_only_where_it_should);
   RUN(reads_truncated_ones);
 }

@@ -116,6 +116,19 @@ static void refuses_sizes_beyond_the_end(void) {
               "abc"));
 }
 
+/* As packed fields hold them. */
+static void reads_bare_varints(void) {
+  cyxla__span numbers = MESSAGE("\x05\xff\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x80"),
+              rest = numbers;
+  uint64_t value;
+  CHECK(cyxla__proto_next_varint(&rest, &value) && value == 5);
+  CHECK(cyxla__proto_next_varint(&rest, &value) && value == 255);
+  CHECK(cyxla__proto_next_varint(&rest, &value) && value == UINT64_MAX);
+  CHECK(!cyxla__proto_next_varint(&rest, &value) && value == UINT64_MAX);
+  CHECK_INT(rest.size, 1);
+  free(numbers.data);
+}
+
 static void finds_the_last(void) {
   cyxla__span message = MESSAGE(
       "\x0a\x01"
@@ -145,5 +158,6 @@ int main(void) {
   RUN(refuses_groups_and_unknown_types);
   RUN(refuses_wrong_numbers);
   RUN(refuses_sizes_beyond_the_end);
+  RUN(reads_bare_varints);
   RUN(finds_the_last);
 }
