@@ -62,8 +62,7 @@ static void *run_much(void *unused) {
 static void callers_do_not_wait_for_each_other(void) {
   pthread_t threads[4];
   cyxla_set_thread_count(3);
-  for (size_t i = 0; i < 4; ++i)
-    CHECK_INT(pthread_create(&threads[i], NULL, run_much, NULL), 0);
+  for (size_t i = 0; i < 4; ++i) CHECK_INT(pthread_create(&threads[i], NULL, run_much, NULL), 0);
   for (size_t i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
   cyxla_set_thread_count(0);
 }
