@@ -54,7 +54,8 @@ bool cyxla__proto_next(cyxla__span *message, cyxla__field *out_field) {
     return false;
   if (!read_value(&rest, tag & 7, &value, &bytes)) return false;
   *message = rest;
-  /* Member by member: a struct that is put together first, and then copied, costs twice the time. */
+  /* Member by member: a struct that is put together first, and then copied, costs twice the
+   * time. */
   out_field->number = (uint32_t)(tag >> 3);
   out_field->is_bytes = (tag & 7) == WIRE_BYTES;
   out_field->value = value;

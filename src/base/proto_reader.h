@@ -15,8 +15,8 @@ typedef struct cyxla__field {
  * (groups among it), which leaves `message` with bytes. */
 bool cyxla__proto_next(cyxla__span *message, cyxla__field *out_field);
 
-/* Takes a varint off the front of `message`, as packed fields hold them one after the other; false where
- * there is none, which leaves `message` as it is. */
+/* Takes a varint off the front of `message`, as packed fields hold them one after the other;
+ * false where there is none, which leaves `message` as it is. */
 bool cyxla__proto_next_varint(cyxla__span *message, uint64_t *out_value);
 
 /* Finds the last field `number` that is bytes, as protobuf has it for a field that is repeated by

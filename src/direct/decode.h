@@ -83,8 +83,8 @@ int32_t cyxla__hlo_root(cyxla__hlo *hlo, int64_t computation_id,
 
 /* ---- buffer assignment ---- */
 
-/* Where in a value a buffer lies: the value itself (of a tuple: its table), an element of a tuple, or
- * deeper, which is told apart and no further. */
+/* Where in a value a buffer lies: the value itself (of a tuple: its table), an element of a
+ * tuple, or deeper, which is told apart and no further. */
 enum { CYXLA__ELEMENT_NONE = -1, CYXLA__ELEMENT_DEEPER = -2 };
 
 typedef struct cyxla__buffer {

@@ -60,8 +60,8 @@ static bool put_field(cyxla__span *rest, const cyxla__field *field,
                                       : put_bytes(rest, field->bytes);
 }
 
-/* Whether the fields fill `memory`, no less and no more.  Numbers are stored in the order of memory, and
- * little-endian, as every machine with XLA's CPU compiler is. */
+/* Whether the fields fill `memory`, no less and no more.  Numbers are stored in the order of
+ * memory, and little-endian, as every machine with XLA's CPU compiler is. */
 static bool fill(cyxla__span memory, cyxla__span message, const struct literal_type *type) {
   cyxla__field field;
   while (cyxla__proto_next(&message, &field))

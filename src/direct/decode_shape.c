@@ -78,7 +78,9 @@ static int32_t read_order(cyxla__arena *arena, const layout_fields *layout, cyxl
   if (!is_permutation(shape->minor_to_major, layout->rank))
     return cyxla__fail_message(error, "LayoutProto");
   if (is_dense(layout, cyxla__primitive_size(shape->type))) return CYXLA_OK;
-  return cyxla__fail(error, CYXLA_UNIMPLEMENTED, "an array's layout is more than an order");
+  return cyxla__fail(error, CYXLA_UNIMPLEMENTED,
+                     "the layout of an array of XLA's type %d is more than an order of dimensions",
+                     (int)shape->type);
 }
 
 static int32_t check_static(cyxla__span message, size_t count, size_t rank, cyxla_error *error) {

@@ -344,8 +344,8 @@ static const struct kind {
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
-/* What the member and the name say must agree: where XLA has renumbered its thunks, they don't.  NULL:
- * neither is known. */
+/* What the member and the name say must agree: where XLA has renumbered its thunks, they don't.
+ * NULL: neither is known. */
 static int32_t find_kind(uint32_t member, cyxla__span name, const struct kind **out_kind,
                          cyxla_error *error) {
   *out_kind = NULL;

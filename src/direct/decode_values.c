@@ -6,7 +6,8 @@
 #include "xla_cpu/primitive_type.h"
 #include "xla_cpu/schema.h"
 
-/* Steps from an output to the instruction that defines its buffer, and calls that these lead into. */
+/* Steps from an output to the instruction that defines its buffer, and calls that these lead
+ * into. */
 enum { MAX_STEPS = 256, MAX_CALLS = 16 };
 
 /* ---- inputs ---- */

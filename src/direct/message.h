@@ -5,8 +5,8 @@
 #include "base/proto_reader.h"
 #include "base/status.h"
 
-/* A field that is wanted of a message, and where it goes: one of the pointers is set.  What is absent
- * leaves its place as it was. */
+/* A field that is wanted of a message, and where it goes: one of the pointers is set.  What is
+ * absent leaves its place as it was. */
 typedef struct cyxla__member {
   uint32_t field;
   uint64_t *number;
@@ -22,8 +22,8 @@ typedef struct cyxla__member {
 int32_t cyxla__message_read(cyxla__span message, const char *name, const cyxla__member *members,
                             cyxla_error *error);
 
-/* Takes the next occurrence of a repeated string or message; start with `*rest` = the message, which was
- * read before.  False: no more. */
+/* Takes the next occurrence of a repeated string or message; start with `*rest` = the message,
+ * which was read before.  False: no more. */
 bool cyxla__message_next(cyxla__span *rest, uint32_t field, cyxla__span *out_bytes);
 
 /* Writes the numbers of a repeated field, as many as were counted. */

@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 
-/* Such a name as text: with a question mark for each byte that is not printable, and cut where it is
- * long. */
+/* Such a name as text: with a question mark for each byte that is not printable, and cut where
+ * it is long. */
 typedef struct cyxla__name {
   char text[64];
 } cyxla__name;

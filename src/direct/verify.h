@@ -17,7 +17,8 @@ int32_t cyxla__visit(const cyxla__sequence *sequence, cyxla__visitor *visit, voi
 /* UNIMPLEMENTED: the message lists all thunks that are not supported. */
 int32_t cyxla__verify_support(const cyxla__sequence *sequence, cyxla_error *error);
 
-/* Checks one thunk, which is supported, but none of those nested in it; the context is the image. */
+/* Checks one thunk, which is supported, but none of those nested in it; the context is the
+ * image. */
 cyxla__visitor cyxla__verify_thunk;
 
 #endif

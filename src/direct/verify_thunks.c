@@ -89,8 +89,8 @@ static bool good_workgroups(const uint64_t counts[3]) {
   return product <= MAX_WORKGROUPS;
 }
 
-/* Inputs and constants may be among the results: a loop that became one kernel lists its whole state, also
- * what each of its steps passes on as it is. */
+/* Inputs and constants may be among the results: a loop that became one kernel lists its whole
+ * state, also what each of its steps passes on as it is. */
 static int32_t check_kernel(const cyxla__image *image, const cyxla__thunk *thunk,
                             cyxla_error *error) {
   const uint64_t alignment = thunk->as.kernel.alignment ? thunk->as.kernel.alignment : 1;
@@ -232,7 +232,8 @@ static void add_free(const cyxla__shape *shape, uint64_t set, int64_t *sizes, in
     if (!(set >> i & 1)) sizes[(*count)++] = shape->dimensions[i];
 }
 
-/* The result's dimensions are those of batches, the free ones of left, and the free ones of right. */
+/* The result's dimensions are those of batches, the free ones of left, and the free ones of
+ * right. */
 static bool good_dot_result(const cyxla__thunk *thunk, uint64_t left_set, uint64_t right_set) {
   const cyxla__shape *left = &thunk->as.dot.left.shape, *result = &thunk->as.dot.result.shape;
   int64_t sizes[2 * MAX_RANK];

@@ -11,8 +11,8 @@ static bool is_executable(cyxla__span bytes) {
   return found && !bytes.size;
 }
 
-/* jaxlib puts a message of its own in front, SerializedXlaExecutableMetadata, with its size as a varint:
- * xla/python/pjrt_ifrt/pjrt_executable.cc; seen in jaxlib 0.10.2, 0.11.2 and 0.12.0. */
+/* jaxlib puts a message of its own in front, SerializedXlaExecutableMetadata, with its size as a
+ * varint: xla/python/pjrt_ifrt/pjrt_executable.cc; seen in jaxlib 0.10.2, 0.11.2 and 0.12.0. */
 static bool skip_metadata(cyxla__span *serialized) {
   uint64_t size;
   return cyxla__proto_next_varint(serialized, &size) && size <= serialized->size &&

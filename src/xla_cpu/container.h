@@ -4,8 +4,8 @@
 
 #include "base/proto_reader.h"
 
-/* Finds in what PJRT_Executable_Serialize or jaxlib's serialize() gives the part that both have, and that
- * a plugin can deserialize; false where the bytes are something else. */
+/* Finds in what PJRT_Executable_Serialize or jaxlib's serialize() gives the part that both have,
+ * and that a plugin can deserialize; false where the bytes are something else. */
 bool cyxla__container_unwrap(cyxla__span serialized, cyxla__span *out_executable);
 
 /* The same for the compilation result in it. */

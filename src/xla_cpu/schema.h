@@ -1,9 +1,9 @@
-/* Field numbers of the messages that a serialized XLA:CPU executable consists of, as far as cyxla looks
- * into them: an enum for each message, in the order of the message's own file.
+/* Field numbers of the messages that a serialized XLA:CPU executable consists of, as far as
+ * cyxla looks into them: an enum for each message, in the order of the message's own file.
  *
- * They were read from the descriptors inside of jaxlib 0.10.2, 0.11.2 and 0.12.0, and are the same in
- * all three.  Older ones numbered thunks differently and stored objects elsewhere, which decoding
- * notices: there the name of a thunk's kind belongs to another field.
+ * They were read from the descriptors inside of jaxlib 0.10.2, 0.11.2 and 0.12.0, and are the
+ * same in all three.  Older ones numbered thunks differently and stored objects elsewhere, which
+ * decoding notices: there the name of a thunk's kind belongs to another field.
  *
  * proto3 leaves out what is zero: an absent number is 0, an absent allocation is allocation 0. */
 #ifndef CYXLA_XLA_CPU_SCHEMA_H

@@ -1,5 +1,6 @@
-/* Serialized executables made for tests, message by message; fields are those of xla_cpu/schema.h, but
- * given as numbers: a test that shares the reader's table would share its faults. */
+/* Serialized executables made for tests, message by message; fields are those of
+ * xla_cpu/schema.h, but given as numbers: a test that shares the reader's table would share its
+ * faults. */
 #ifndef CYXLA_TEST_EXECUTABLE_WRITER_H
 #define CYXLA_TEST_EXECUTABLE_WRITER_H
 

@@ -198,12 +198,13 @@ static void refuses_layouts_that_are_more_than_an_order(void) {
   } members[] = {{7, 4}, {7, 64}, {8, 1}, {15, 8}, {16, 2}};
   for (size_t i = 0; i < sizeof members / sizeof members[0]; ++i)
     refuse(with_shape(shape_with(number(members[i].field, members[i].value), none)),
-           CYXLA_UNIMPLEMENTED, "more than an order");
+           CYXLA_UNIMPLEMENTED, "XLA's type 11 is more than an order");
   for (uint32_t i = 0; i < 3; ++i) {
     static const uint32_t fields[] = {6, 10, 17};
     cyxla__proto layout = {0};
     add(&layout, fields[i], none);
-    refuse(with_shape(shape_with(layout, none)), CYXLA_UNIMPLEMENTED, "more than an order");
+    refuse(with_shape(shape_with(layout, none)), CYXLA_UNIMPLEMENTED,
+           "XLA's type 11 is more than an order");
   }
   accept(with_shape(shape_with(number(7, 32), none)));
   accept(with_shape(shape_with(number(16, 1), none)));

@@ -16,8 +16,8 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size) {
   return failing_allocation-- == 0 ? NULL : __real_aligned_alloc(alignment, size);
 }
 
-/* An executable with a table of `count` numbers and `count` bytes in each place that may hold some, so that
- * each allocation needs a block of its own and can fail. */
+/* An executable with a table of `count` numbers and `count` bytes in each place that may hold
+ * some, so that each allocation needs a block of its own and can fail. */
 static cyxla__span write_large(size_t count) {
   cyxla__proto thunks = {0}, kernel = {0}, sort = {0}, call = {0}, dot = {0}, dimensions = {0};
   cyxla__proto conditional = {0}, buffers = {0}, result = {0}, module = minimal_module(),
@@ -107,7 +107,8 @@ static void survives_truncation(void) {
     cyxla__span whole = read_data(name);
     for (size_t size = 0; size < whole.size; ++size) {
       cyxla__span bytes = copy_of(whole.data, size);
-      /* Before the end of the first field there is nothing to read; after it, only options are missing. */
+      /* Before the end of the first field there is nothing to read; after it, only options are
+       * missing. */
       CHECK(!check_any_bytes(bytes) || size > whole.size / 2);
       free(bytes.data);
     }

@@ -1,4 +1,5 @@
-/* Each rule of verification, by images that are made here: one that is right, and changes that break it. */
+/* Each rule of verification, by images that are made here: one that is right, and changes that
+ * break it. */
 #include "direct/image.h"
 #include "image_invariants.h"
 
