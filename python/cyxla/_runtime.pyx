@@ -675,7 +675,8 @@ cdef class Executable:
             raise ArgumentError(f"{self.name} takes {len(self.input_types)} arguments, not {len(args)}")
         arrays = [convert(arg, array_type, self.name)
                   for arg, array_type in zip(args, self.input_types)]
-        results = [new_array(array_type) for array_type in self.output_types]
+        results = [new_array(array_type, size)
+                   for array_type, size in zip(self.output_types, self.output_bytes)]
         # Not self.spec: it may be closed.
         run_arrays(handle, arrays, self.input_types, results, self.engine == "direct")
         return results
@@ -693,9 +694,8 @@ cdef size_or_none(int64_t size):
     return None if size < 0 else size
 
 
-cdef new_array(array_type):
+cdef new_array(array_type, size_t size):
     """An array for a result; a large one is aligned, so that the direct engine writes in place."""
-    size = array_type.nbytes
     if size < IN_PLACE_SIZE:
         return np.empty(array_type.shape, array_type.dtype)
     memory = np.empty(size + ALIGNMENT, np.uint8)

@@ -948,6 +948,20 @@ def test_a_target_of_jax_that_fails_is_named_only_where_it_is_called(ffi_library
         cx.register_ffi_target("conflicting", ffi_library.echo)
 
 
+def test_a_target_of_jax_that_is_refused_is_named(monkeypatch):
+    monkeypatch.setattr(custom_calls, "_jax_targets", lambda: [("null_target", 0, "cpu", True)])
+    custom_calls.collect()
+    with pytest.raises(cx.StatusError, match="custom call null_target is refused: .* is NULL"):
+        run_module("null_target")
+
+
+def test_without_lapack_its_calls_are_refused(monkeypatch):
+    program = cx.lower(jnp.linalg.cholesky, [np.eye(3)])
+    monkeypatch.delattr("jaxlib.lapack._lapack")
+    with pytest.raises(cx.CyxlaError, match="needs jaxlib's LAPACK functions, which can't be had"):
+        cx.compile_program(program)
+
+
 # ---- the list ----
 
 

@@ -292,8 +292,9 @@ def test_info(run_fake, settings, field, text):
     assert run_fake(INFO.format(field), **settings) == [text]
 
 
-def test_unknown_create_option_is_named(run_fake):
-    code = PRELUDE + "show('initialized', lambda: initialize(no_such_option=1))"
+@pytest.mark.parametrize("value", ["1", "[1, 2]"])
+def test_unknown_create_option_is_named(run_fake, value):
+    code = PRELUDE + f"show('initialized', lambda: initialize(no_such_option={value}))"
     (line,) = run_fake(code)
     assert line.startswith("initialized INVALID_ARGUMENT ") and "no_such_option" in line
 

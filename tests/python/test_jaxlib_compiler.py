@@ -120,7 +120,8 @@ program = pickle.load(open(sys.argv[1], "rb"))
 executable, _ = cx.compile_program(program)
 child = os.fork()
 if not child:
-    print(executable.run([[0, 0, 0, 0, 0]])[0].sum(), flush=True)
+    loaded, _ = cx.load_executable(program, executable.serialize())
+    print(sum(each.run([[0, 0, 0, 0, 0]])[0].sum() for each in (executable, loaded)), flush=True)
     try:
         cx.compile_program(program, compiler="jaxlib")
     except cx.CyxlaError as error:
@@ -134,6 +135,13 @@ os.waitpid(child, 0)
     assert result == "0.0"
     assert "of which this one is a fork" in refusal
     assert instead == "direct True"
+
+
+def test_a_fork_is_recognised_by_its_process(program, monkeypatch):
+    started = jaxlib_compiler._started()
+    monkeypatch.setattr(jaxlib_compiler, "_compiler", dataclasses.replace(started, process=1))
+    with pytest.raises(cx.CyxlaError, match="started in process 1, of which this one is a fork"):
+        compile_it(program)
 
 
 # ---- errors ----

@@ -2,6 +2,7 @@
 are), and what it tells of serialized executables."""
 
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,19 @@ def test_a_plugin_that_cant_be_loaded_is_listed(
     printed = capsys.readouterr().out
     assert printed.startswith("broken\n")
     assert "unusable   can't load the plugin" in printed
+
+
+def test_a_plugin_that_ends_its_process_is_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def load(candidate: cyxla.PluginCandidate) -> cyxla.PluginInfo:
+        raise BrokenProcessPool
+
+    deadly = cyxla.PluginCandidate("deadly", "cpu", tmp_path / "deadly.so", {})
+    monkeypatch.setattr(command, "find_plugins", lambda: [deadly])
+    monkeypatch.setattr(command, "_load_elsewhere", load)
+    assert command.main([]) == 0
+    assert "unusable   the process that loaded it died" in capsys.readouterr().out
 
 
 # ---- inspect ----

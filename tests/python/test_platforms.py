@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import cyxla as cx
+from cyxla import platforms
 
 pytestmark = pytest.mark.usefixtures("plugin_only")
 
@@ -167,6 +168,30 @@ def test_ill_formed_announcement_is_left_out(announced, run_hello, source):
     assert printed.startswith("lammps_jax_pjrt_cpu\n")
     assert "the plugin module announced_plugin (cyxla.plugins) is left out" in printed
     assert "CREATE_OPTIONS" in printed or "no_such_module" in printed
+
+
+def test_without_a_plugin_for_the_cpu_the_first_one_is_the_default(monkeypatch):
+    others = [cx.PluginCandidate(name, "cuda", Path(name), {}) for name in ("one", "other")]
+    monkeypatch.setattr(platforms, "find_plugins", lambda: others)
+    assert platforms.default_candidate() == others[0]
+
+
+def test_packages_that_are_not_installed_are_passed_over(monkeypatch):
+    missing = ("no_such_package.module", "cpu", "file.so")
+    monkeypatch.setattr(platforms, "_KNOWN_PACKAGES", (missing, ("pytest", "cpu", "missing.so")))
+    assert list(platforms._known_plugins()) == []
+
+
+@pytest.mark.parametrize("value", [None, "2"])
+def test_the_log_level_is_set_while_a_library_is_loaded(monkeypatch, value):
+    variable = "TF_CPP_MIN_LOG_LEVEL"
+    if value is None:
+        monkeypatch.delenv(variable, raising=False)
+    else:
+        monkeypatch.setenv(variable, value)
+    with platforms.quiet("3"):
+        assert os.environ[variable] == (value or "3")
+    assert os.environ.get(variable) == value
 
 
 # ---- initialize ----

@@ -249,9 +249,7 @@ def test_vectors_that_cannot_be_mended_are_refused():
         pytest.skip("there are no vectors of 64 bytes")
     program = cx.lower(jnp.arctan, [jax.ShapeDtypeStruct((1024,), jnp.float32)])
     with pytest.raises(cx.StatusError, match="xla.atan.v16f32.*xla_cpu_prefer_vector_width = 128"):
-        cx.compile_program(
-            program, compiler="plugin", options={"xla_cpu_prefer_vector_width": 512}
-        )
+        cx.compile_program(program, compiler="plugin", options={"xla_cpu_prefer_vector_width": 512})
 
 
 def test_the_table_is_complete():
