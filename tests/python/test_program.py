@@ -76,6 +76,7 @@ def test_array_type_refuses_negative_dimensions():
         ("custom_calls", "foo", "tuple of str"),
         ("jax_version", 11, "str or None"),
         ("cyxla_version", None, "str"),
+        ("largest_work", 2.0, "int or None"),
     ],
 )
 def test_program_checks_types(field, value, expected):
