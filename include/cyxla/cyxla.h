@@ -16,6 +16,9 @@
  * Objects:  plugin > executable > call.  A plugin lives as long as the process; an executable lives
  * until it is destroyed; a call owns nothing.
  *
+ * Files:    a program file keeps a program and its executable; cyxla_load makes that runnable, without a
+ * plugin where the direct engine runs it.
+ *
  * Errors:   every function that can fail returns a status (0: success) and takes a `cyxla_error *`
  * as its last parameter, owned by the caller, which may be NULL.  The library never exits, aborts
  * or prints.
@@ -232,6 +235,8 @@ typedef struct cyxla_plugin_info {
   int64_t xla_version;          /* 0 where it does not say */
   size_t device_count;
   int32_t reads_in_place; /* 1: zero-copy works, since its device memory is host memory */
+  /* Tells this build of the plugin from others, wherever it is installed; "" where its file can't be read. */
+  const char *fingerprint;
 } cyxla_plugin_info;
 
 /* Describes a plugin; `out_info->struct_size` must be set.
@@ -412,6 +417,125 @@ CYXLA_API void cyxla_bound_call_destroy(cyxla_bound_call *call);
  *
  * Threads: shared; holds for calls that begin afterwards.  Since 0.1. */
 CYXLA_API void cyxla_set_thread_count(int32_t count);
+
+/* ---- program files ---- */
+
+/* A program file holds a program and, if you like, its compiled executable: what one process has compiled,
+ * others run at once, with neither compiler nor Python.  It is code: only load what you would also run. */
+typedef struct cyxla_file cyxla_file;
+
+/* A named text. */
+typedef struct cyxla_file_entry {
+  const char *name;
+  const char *value;
+} cyxla_file_entry;
+
+/* What a file says besides its program.  A text that is not given is NULL, and read as "". */
+typedef struct cyxla_file_info {
+  size_t struct_size;
+  int32_t format_version; /* of the file; not used by cyxla_file_write */
+  const char *platform;   /* that the program was made for, such as "cpu"; always given */
+
+  /* What cyxla_executable_serialize or jaxlib's serialize() gave; NULL: none.  Read, its address is a
+   * multiple of 64. */
+  const void *executable;
+  size_t executable_size;
+  /* Of what compiled it: that of cyxla_plugin_info, or a text such as "jaxlib 0.11.2". */
+  const char *fingerprint;
+  /* Architecture and features that the code needs, without those that only tune, such as "x86_64,avx,avx2":
+   * to be read, for what decides is in the executable.  Where it is NULL, cyxla_file_write takes it from
+   * there. */
+  const char *cpu_features;
+  const cyxla_option *options; /* it was compiled with, and would be again */
+  size_t option_count;
+
+  const char *const *targets; /* FFI targets that must be registered before it is loaded */
+  size_t target_count;
+  const cyxla_file_entry *producers; /* who took part, such as {"jax", "0.11.2"} */
+  size_t producer_count;
+  const cyxla_file_entry *metadata; /* anything else; cyxla does not look at it */
+  size_t metadata_count;
+} cyxla_file_info;
+
+/* Reads the file at `path` into memory and verifies it: sizes, checksums, the whole form.  Nothing of it is
+ * executed or compiled.
+ *
+ *   out_file  the caller's, closed by cyxla_file_close.
+ *
+ * Returns: NOT_FOUND or PERMISSION_DENIED (the file), INVALID_ARGUMENT (it is no program file, or was
+ *          written ill-formed), DATA_LOSS (it is one, and was cut or changed), UNIMPLEMENTED (it is of another
+ *          version of the format), RESOURCE_EXHAUSTED, UNAVAILABLE (reading failed).
+ * Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_file_open(const char *path, cyxla_file **out_file, cyxla_error *error);
+
+/* The same for the bytes of a file, which are copied.
+ *
+ *   data      `size` bytes.
+ *   out_file  the caller's, closed by cyxla_file_close.
+ *
+ * Returns: as cyxla_file_open.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_file_parse(const void *data, size_t size, cyxla_file **out_file,
+                                   cyxla_error *error);
+
+/* The program: name, signature with names (never NULL), and StableHLO, of size 0 where there is none.
+ *
+ * Memory:  borrowed from the file.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API const cyxla_program *cyxla_file_get_program(const cyxla_file *file);
+
+/* Tells what else is in the file; `out_info->struct_size` must be set.
+ *
+ * Memory:  everything is borrowed from the file.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API void cyxla_file_get_info(const cyxla_file *file, cyxla_file_info *out_info);
+
+/* Frees what was read; NULL is fine.  Executables that were loaded from it stay.
+ *
+ * Threads: owned.  Since 0.1. */
+CYXLA_API void cyxla_file_close(cyxla_file *file);
+
+/* Writes a program file.
+ *
+ * Whoever opens `path` at any time gets all of the old file or all of the new one: it is written beside it,
+ * under a name of its own, and then renamed.  Nothing is left behind by a failure.  The new file has the
+ * permissions that a new file gets (0644 without the umask); of a link, the link is replaced.
+ *
+ *   program  its `struct_size` must be set; without code, the file can only be loaded where its executable
+ *            runs.  Borrowed.
+ *   info     its `struct_size` must be set.  Borrowed.
+ *
+ * Returns: INVALID_ARGUMENT (nothing to store, no platform, a bad signature, an option that compilers don't
+ *          take, a text that is not UTF-8), NOT_FOUND or PERMISSION_DENIED (the directory),
+ *          RESOURCE_EXHAUSTED (no space, no memory), UNAVAILABLE (writing failed).
+ * Threads: shared, and so for processes: of several writers, the last one wins.  Since 0.1. */
+CYXLA_API int32_t cyxla_file_write(const char *path, const cyxla_program *program,
+                                   const cyxla_file_info *info, cyxla_error *error);
+
+/* Makes the program of a file runnable: its executable where that fits, else compiled again.
+ *
+ * First of all, the targets must be registered.  The direct engine takes the executable without a plugin if it
+ * was compiled for a processor like this one.  PJRT's engine takes it if `plugin` has the fingerprint that the
+ * file names.  In all other cases the plugin compiles the StableHLO, with the options in the file.
+ *
+ *   plugin          NULL: where one is needed, that at the path in the environment variable CYXLA_PLUGIN is
+ *                   loaded.
+ *   engine          a cyxla_engine.
+ *   out_executable  the caller's, destroyed by cyxla_executable_destroy; it does not need the file.
+ *
+ * Returns: NOT_FOUND (targets that are not registered: the message names them),
+ *          FAILED_PRECONDITION (neither does the executable fit, nor is there a plugin or StableHLO),
+ *          or as cyxla_executable_deserialize and cyxla_compile.
+ * Threads: startup.  Since 0.1. */
+CYXLA_API int32_t cyxla_file_load(const cyxla_file *file, cyxla_plugin *plugin, int32_t engine,
+                                  cyxla_executable **out_executable, cyxla_error *error);
+
+/* The same for the file at `path`: opens, loads, closes.
+ *
+ * Returns: as cyxla_file_open and cyxla_file_load.
+ * Threads: startup.  Since 0.1. */
+CYXLA_API int32_t cyxla_load(const char *path, cyxla_plugin *plugin, int32_t engine,
+                             cyxla_executable **out_executable, cyxla_error *error);
 
 /* ---- ffi ---- */
 

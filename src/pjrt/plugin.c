@@ -8,6 +8,7 @@
 #include "base/library.h"
 #include "base/memory.h"
 #include "pjrt/client.h"
+#include "pjrt/fingerprint.h"
 
 /* Plugins that are loaded; guarded by the mutex, never shortened. */
 static pthread_mutex_t plugins_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -35,6 +36,7 @@ static void free_plugin(cyxla_plugin *plugin) {
   free(plugin->path);
   free(plugin->platform);
   free(plugin->platform_version);
+  free(plugin->fingerprint);
   free(plugin);
 }
 
@@ -50,6 +52,7 @@ static int32_t load(char *path, const char *platform, const cyxla_option *option
   plugin->process = getpid();
   int32_t status = cyxla__pjrt_api_open(&plugin->api, path, error);
   if (!status) status = initialize(plugin, error);
+  if (!status) status = cyxla__pjrt_fingerprint_init(plugin, error);
   if (!status) status = cyxla__pjrt_client_create(plugin, platform, options, option_count, error);
   if (status) {
     free_plugin(plugin);
@@ -124,6 +127,7 @@ void cyxla_plugin_get_info(const cyxla_plugin *plugin, cyxla_plugin_info *out_in
       .xla_version = xla ? xla->int64_value : 0,
       .device_count = plugin->device_count,
       .reads_in_place = plugin->host_memory,
+      .fingerprint = plugin->fingerprint,
   };
   read_version(plugin, "stablehlo_current_version", info.stablehlo_current);
   read_version(plugin, "stablehlo_minimum_version", info.stablehlo_minimum);

@@ -16,6 +16,7 @@ struct cyxla_plugin {
   char *path; /* resolved */
   char *platform;
   char *platform_version;
+  char *fingerprint;
   const PJRT_NamedValue *attributes; /* the plugin's */
   size_t attribute_count;
 
