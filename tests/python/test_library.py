@@ -46,4 +46,5 @@ def test_comment_says_threads_and_version(comment: str, name: str) -> None:
 def test_library_needs_nothing_but_libc(library: Path) -> None:
     dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True).stdout
     needed = re.findall(r"NEEDED.*\[(.*)\]", dynamic)
-    assert all(re.match(r"(libc|libdl|libm|libpthread|ld-linux.*)\.so", each) for each in needed), needed
+    libc = re.compile(r"(libc|libdl|libm|libpthread|ld-linux.*)\.so")
+    assert all(map(libc.match, needed)), needed
