@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "cyxla/cyxla.h"
-#include "direct/fpenv.h"
+#include "base/fpenv.h"
 #include "executable.h"
 
 enum { MAX_ARRAYS = 8 };

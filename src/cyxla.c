@@ -75,7 +75,10 @@ static int32_t copy_lists(cyxla_bound_call *call, const cyxla_input *inputs, voi
 static int32_t bind(cyxla_bound_call *call, const cyxla_input *inputs, void *const *outputs,
                     cyxla_error *error) {
   const cyxla__direct *direct = call->executable->direct;
-  if (!direct) return copy_lists(call, inputs, outputs, error);
+  if (!direct) {
+    TRY(cyxla__plugin_check_process(call->executable->pjrt.plugin, error));
+    return copy_lists(call, inputs, outputs, error);
+  }
   call->direct = cyxla__call_create(direct);
   if (!call->direct) return cyxla__fail_memory(error, direct->plan.block_size);
   return cyxla__call_bind(call->direct, inputs, outputs, error);

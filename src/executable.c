@@ -6,7 +6,6 @@
 #include "executable.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "direct/cpu.h"
@@ -22,27 +21,20 @@ static bool is_cpu(const cyxla_plugin *plugin) {
 
 /* ---- beginning and end ---- */
 
-static int32_t check_arguments(const cyxla_plugin *plugin, const cyxla_program *program,
-                               int32_t engine, cyxla_error *error) {
+static int32_t check_arguments(const cyxla_program *program, int32_t engine, cyxla_error *error) {
   if (program && program->struct_size < sizeof *program)
     return cyxla__fail(error, CYXLA_INVALID_ARGUMENT,
                        "cyxla_program: struct_size is %zu, and at least %zu is needed",
                        program->struct_size, sizeof *program);
   if (engine < CYXLA_ENGINE_AUTO || engine > CYXLA_ENGINE_PJRT)
     return cyxla__fail(error, CYXLA_INVALID_ARGUMENT, "%d is no cyxla_engine", (int)engine);
-  if (plugin && plugin->process != getpid())
-    return cyxla__fail(
-        error, CYXLA_FAILED_PRECONDITION,
-        "%s was loaded in process %ld, of which this one is a fork: it can't compile or "
-        "load here; load it after the fork, or spawn processes instead",
-        plugin->path, (long)plugin->process);
   return CYXLA_OK;
 }
 
 /* An executable that has its signature, where it is known, and no engine yet. */
-static int32_t create(const cyxla_plugin *plugin, const cyxla_program *program, int32_t engine,
+static int32_t create(const cyxla_program *program, int32_t engine,
                       cyxla_executable **out_executable, cyxla_error *error) {
-  TRY(check_arguments(plugin, program, engine, error));
+  TRY(check_arguments(program, engine, error));
   cyxla_executable *executable = calloc(1, sizeof *executable);
   if (!executable) return cyxla__fail_memory(error, sizeof *executable);
   const int32_t status =
@@ -207,7 +199,8 @@ int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
                       const cyxla_option *options, size_t option_count, int32_t engine,
                       cyxla_executable **out_executable, cyxla_error *error) {
   cyxla_executable *executable = NULL;
-  TRY(create(plugin, program, engine, &executable, error));
+  TRY(cyxla__plugin_check_process(plugin, error));
+  TRY(create(program, engine, &executable, error));
   cyxla__pjrt_register_targets(plugin);
   int32_t status =
       cyxla__pjrt_compile(&executable->pjrt, plugin, &executable->signature, program->code,
@@ -232,6 +225,7 @@ static int32_t load(cyxla_executable *executable, cyxla_plugin *plugin, int32_t 
   if (engine == CYXLA_ENGINE_DIRECT || !plugin)
     return cyxla__fail(error, reason.code, "the direct engine can't run it%s: %s",
                        plugin ? "" : ", and there is no plugin", reason.message);
+  TRY(cyxla__plugin_check_process(plugin, error));
   cyxla__pjrt_register_targets(plugin);
   const int32_t status = cyxla__pjrt_deserialize(&executable->pjrt, plugin, &executable->signature,
                                                  executable->bytes, executable->bytes_size, error);
@@ -246,7 +240,7 @@ int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *
                                      const void *data, size_t size, int32_t engine,
                                      cyxla_executable **out_executable, cyxla_error *error) {
   cyxla_executable *executable = NULL;
-  TRY(create(plugin, program, engine, &executable, error));
+  TRY(create(program, engine, &executable, error));
   cyxla__span bytes = {(uint8_t *)data, size}, unwrapped; /* only read here */
   if (cyxla__container_unwrap(bytes, &unwrapped)) bytes = unwrapped;
   int32_t status =

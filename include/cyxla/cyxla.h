@@ -216,13 +216,28 @@ typedef struct cyxla_plugin cyxla_plugin;
  *               they are not given, so that a call stays in the thread of its caller.
  *   out_plugin  borrowed; lives as long as the process.
  *
+ * XLA's libraries write to stderr, and read once, at their start, how much: nothing, unless the environment
+ * variable CYXLA_LOG (info, warning, error, none, or 0 to 3) or XLA's own TF_CPP_MIN_LOG_LEVEL asks for it.  For
+ * that, TF_CPP_MIN_LOG_LEVEL is set during the call, and put back.
+ *
  * Returns: PLUGIN_NOT_LOADED, PLUGIN_INVALID (no GetPjrtApi, another major version, a missing
- *          function, another platform), FAILED_PRECONDITION (loaded before, and now with options),
- *          or the plugin's own status.
- * Threads: startup.  Since 0.1. */
+ *          function, another platform), FAILED_PRECONDITION (loaded before, and now with options; or loaded
+ *          in the process of which this one is a fork), INVALID_ARGUMENT (XLA_FLAGS has a flag that the
+ *          plugin does not know; CYXLA_LOG), RESOURCE_EXHAUSTED (the process can't start as many threads as
+ *          XLA's CPU plugin does), or the plugin's own status.
+ * Threads: startup, and it changes the environment: no other thread may read that meanwhile.  Since 0.1. */
 CYXLA_API int32_t cyxla_plugin_load(const char *path, const char *platform,
                                     const cyxla_option *options, size_t option_count,
                                     cyxla_plugin **out_plugin, cyxla_error *error);
+
+/* Checks that the environment variable XLA_FLAGS, or the file that it names, holds only flags that the library
+ * at `library_path` knows: XLA ends the process where it finds another one, when its first client is made.
+ * cyxla_plugin_load does it; it is here for those who load XLA by other means.  A library that does not look at
+ * XLA_FLAGS, and one that can't be read, is fine.
+ *
+ * Returns: INVALID_ARGUMENT (the message names the flag).
+ * Threads: startup.  Since 0.1. */
+CYXLA_API int32_t cyxla_check_xla_flags(const char *library_path, cyxla_error *error);
 
 typedef struct cyxla_plugin_info {
   size_t struct_size;
@@ -286,10 +301,12 @@ typedef enum cyxla_engine {
  *   out_executable  the caller's, destroyed by cyxla_executable_destroy.
  *
  * Returns: INVALID_ARGUMENT (a bad signature, an unknown option, StableHLO that the plugin refuses),
- *          SIGNATURE_MISMATCH, FAILED_PRECONDITION (in a fork of the process that loaded the plugin),
+ *          SIGNATURE_MISMATCH, FAILED_PRECONDITION (this process is a fork of that which loaded the plugin),
  *          UNIMPLEMENTED (a known fault of the plugin that can't be mended; thunks that the direct
  *          engine, if asked for, does not run), or the plugin's own status.
- * Threads: shared.  XLA's compiler wants a stack of some MiB.  Since 0.1. */
+ * Threads: shared.  The plugin compiles in a thread of its own, with a large stack; in the caller's, where none
+ *          can be started.
+ * Since 0.1. */
 CYXLA_API int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
                                 const cyxla_option *options, size_t option_count, int32_t engine,
                                 cyxla_executable **out_executable, cyxla_error *error);
@@ -307,7 +324,8 @@ CYXLA_API int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *progr
  *   engine          a cyxla_engine.
  *   out_executable  the caller's, destroyed by cyxla_executable_destroy.
  *
- * Returns: as cyxla_compile; FAILED_PRECONDITION too where the code needs another processor.
+ * Returns: as cyxla_compile; FAILED_PRECONDITION too where the code needs another processor.  In a fork of the
+ *          process that loaded the plugin, the direct engine still works.
  * Threads: shared.  Since 0.1. */
 CYXLA_API int32_t cyxla_executable_deserialize(cyxla_plugin *plugin, const cyxla_program *program,
                                                const void *data, size_t size, int32_t engine,
@@ -373,7 +391,8 @@ CYXLA_API void cyxla_executable_destroy(cyxla_executable *executable);
  *            each other, or an input under CYXLA_ZERO_COPY.
  *   flags    0 or CYXLA_ZERO_COPY.
  *
- * Returns: INPUT_MISMATCH or INVALID_ARGUMENT (before anything runs), or the plugin's own status.
+ * Returns: INPUT_MISMATCH or INVALID_ARGUMENT (before anything runs), FAILED_PRECONDITION (with PJRT's engine,
+ *          in a fork of the process that loaded the plugin), or the plugin's own status.
  *          After a failure the contents of the outputs are unspecified, and the executable may be used
  *          again.
  * Memory:  inputs and outputs may be changed or freed as soon as the call has returned.

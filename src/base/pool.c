@@ -3,12 +3,12 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 
+#include "base/threads.h"
 #include "cyxla/cyxla.h"
 
 enum { HELPER_LIMIT = 63 };
@@ -80,19 +80,9 @@ static void *help(void *unused) {
   return NULL;
 }
 
-/* Signals are for the program's own threads. */
 static bool start_helper(void) {
-  sigset_t all, before;
-  pthread_attr_t attributes;
   pthread_t thread;
-  if (pthread_attr_init(&attributes)) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const bool started = !pthread_create(&thread, &attributes, help, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return started;
+  return cyxla__thread_start(help, NULL, 0, &thread) && !pthread_detach(thread);
 }
 
 /* A fork has copies of locks that helpers may have held, and no helper.  Called with pool.caller_mutex

@@ -1,22 +1,21 @@
 #include "base/thread_number.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 _Thread_local unsigned cyxla__own_thread_number; /* the number + 1; 0: none yet */
 
-static pthread_mutex_t numbers_mutex = PTHREAD_MUTEX_INITIALIZER;
-static bool taken[CYXLA__THREAD_LIMIT];
+/* No lock: a thread might hold it while another one forks, and in the child it would stay held. */
+static atomic_bool taken[CYXLA__THREAD_LIMIT];
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* its destructor is how we learn that a thread ends */
 static bool have_key;
 
 static void release(void *number_plus_one) {
-  pthread_mutex_lock(&numbers_mutex);
-  taken[(uintptr_t)number_plus_one - 1] = false;
-  pthread_mutex_unlock(&numbers_mutex);
+  atomic_store_explicit(&taken[(uintptr_t)number_plus_one - 1], false, memory_order_release);
   /* Destructors of other keys may still call us: they get a number anew. */
   cyxla__own_thread_number = 0;
 }
@@ -27,10 +26,9 @@ static void make_key(void) {
 
 static unsigned take_free_number(void) {
   unsigned number = 0;
-  pthread_mutex_lock(&numbers_mutex);
-  while (number < CYXLA__THREAD_LIMIT && taken[number]) ++number;
-  if (number < CYXLA__THREAD_LIMIT) taken[number] = true;
-  pthread_mutex_unlock(&numbers_mutex);
+  while (number < CYXLA__THREAD_LIMIT &&
+         atomic_exchange_explicit(&taken[number], true, memory_order_acquire))
+    ++number;
   return number;
 }
 

@@ -8,10 +8,6 @@
  * waking a thread costs some microseconds. */
 enum { PARALLEL_SIZE = 256 << 10 };
 
-/* The state in which XLA starts its generators: kRngStateInitial in
- * xla/backends/cpu/runtime/rng_state_thunk.h. */
-#define RNG_STATE UINT64_C(0x7012395)
-
 static size_t round_up(size_t size) {
   return (size + CYXLA__ALIGNMENT - 1) & ~(size_t)(CYXLA__ALIGNMENT - 1);
 }
@@ -189,8 +185,6 @@ static int32_t plan_top_k(planner *planner, cyxla__op *op) {
 static int32_t plan_rng_state(planner *planner, cyxla__op *op) {
   cyxla__rng *rng = cyxla__arena_alloc(&planner->plan->arena, 1, sizeof *rng);
   TRY(fail_arena(planner, rng));
-  pthread_mutex_init(&rng->mutex, NULL);
-  rng->state[0] = RNG_STATE;
   op->kind = CYXLA__OP_RNG_STATE;
   op->as.rng = rng;
   return add_list(planner, op, (const cyxla__slice *[]){&op->thunk->as.rng_state.state}, 1);
@@ -324,12 +318,9 @@ int32_t cyxla__plan_init(cyxla__plan *plan, const cyxla__image *image, cyxla_err
 }
 
 void cyxla__plan_deinit(cyxla__plan *plan) {
-  for (size_t i = 0; i < plan->op_count; ++i) {
+  for (size_t i = 0; i < plan->op_count; ++i)
     if (plan->ops[i].kind == CYXLA__OP_CUSTOM_CALL)
       cyxla__custom_call_destroy(plan->ops[i].as.custom_call);
-    if (plan->ops[i].kind == CYXLA__OP_RNG_STATE)
-      pthread_mutex_destroy(&plan->ops[i].as.rng->mutex);
-  }
   cyxla__code_unload(plan->code);
   free(plan->addresses);
   cyxla__arena_deinit(&plan->arena);

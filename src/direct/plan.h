@@ -7,7 +7,7 @@
 #ifndef CYXLA_DIRECT_PLAN_H
 #define CYXLA_DIRECT_PLAN_H
 
-#include <pthread.h>
+#include <stdatomic.h>
 
 #include "direct/code.h"
 #include "direct/image.h"
@@ -60,8 +60,7 @@ typedef struct cyxla__range {
 
 /* The one thing that calls share and change: XLA keeps a state for each such thunk. */
 typedef struct cyxla__rng {
-  pthread_mutex_t mutex;
-  uint64_t state[2]; /* low, high */
+  _Atomic(uint64_t) draws;
 } cyxla__rng;
 
 typedef struct cyxla__op {

@@ -1,10 +1,11 @@
 /* The loop that runs a plan. */
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "base/pool.h"
 #include "direct/call.h"
 #include "direct/direct.h"
-#include "direct/fpenv.h"
 
 static int32_t run_range(const cyxla__call *call, cyxla__range range, cyxla_error *error);
 
@@ -91,13 +92,17 @@ static int32_t run_while(const cyxla__call *call, const cyxla__op *op, cyxla_err
 
 /* ---- other operations ---- */
 
+/* The state in which XLA starts its generators: kRngStateInitial in
+ * xla/backends/cpu/runtime/rng_state_thunk.h. */
+#define RNG_STATE 0x7012395u
+
+/* Counting the draws takes no lock, which a thread might hold while another one forks. */
 static void run_rng_state(const cyxla__call *call, const cyxla__op *op) {
-  cyxla__rng *rng = op->as.rng;
-  pthread_mutex_lock(&rng->mutex);
-  memcpy(operand(call, op, 0), rng->state, sizeof rng->state);
-  rng->state[0] += op->thunk->as.rng_state.delta;
-  if (rng->state[0] < op->thunk->as.rng_state.delta) ++rng->state[1];
-  pthread_mutex_unlock(&rng->mutex);
+  __extension__ typedef unsigned __int128 wide;
+  const uint64_t draws = atomic_fetch_add_explicit(&op->as.rng->draws, 1, memory_order_relaxed);
+  const wide state = RNG_STATE + (wide)draws * op->thunk->as.rng_state.delta;
+  const uint64_t halves[] = {(uint64_t)state, (uint64_t)(state >> 64)};
+  memcpy(operand(call, op, 0), halves, sizeof halves);
 }
 
 static void run_top_k(const cyxla__call *call, const cyxla__op *op) {
@@ -105,6 +110,13 @@ static void run_top_k(const cyxla__call *call, const cyxla__op *op) {
   cyxla__top_k_run(thunk->as.top_k.batch_size, thunk->as.top_k.input_size, thunk->as.top_k.k,
                    operand(call, op, 0), operand(call, op, 1), operand(call, op, 2),
                    call->block + call->direct->plan.scratch);
+}
+
+/* A handler may leave another environment behind, and what comes after it must not notice. */
+static int32_t run_custom_call(const cyxla__call *call, const cyxla__op *op, cyxla_error *error) {
+  const int32_t status = cyxla__custom_call_run(op->as.custom_call, call->block + op->frame, error);
+  cyxla__fpenv_enter();
+  return status;
 }
 
 static int32_t run_other(const cyxla__call *call, const cyxla__op *op, cyxla_error *error) {
@@ -137,7 +149,7 @@ static int32_t run_other(const cyxla__call *call, const cyxla__op *op, cyxla_err
       memset(operand(call, op, 0), 0, sizeof(uint32_t));
       break;
     case CYXLA__OP_CUSTOM_CALL:
-      return cyxla__custom_call_run(op->as.custom_call, call->block + op->frame, error);
+      return run_custom_call(call, op, error);
     case CYXLA__OP_DOT:
       cyxla__dot_run(op->as.dot, operand(call, op, 0), operand(call, op, 1), operand(call, op, 2));
       break;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fpenv.h"
 #include "base/memory.h"
 #include "ffi/attributes.h"
 #include "ffi/error.h"
@@ -53,7 +54,10 @@ static int32_t instantiate(cyxla__custom_call *self, XLA_FFI_Handler *handler, c
                             .args = {.struct_size = sizeof call.args},
                             .rets = {.struct_size = sizeof call.rets},
                             .attrs = self->attributes};
-  return finish(self, &call, handler(&call), error);
+  const cyxla__fpenv before = cyxla__fpenv_get();
+  const int32_t status = finish(self, &call, handler(&call), error);
+  cyxla__fpenv_restore(before);
+  return status;
 }
 
 int32_t cyxla__custom_call_run(const cyxla__custom_call *self, void *memory, cyxla_error *error) {

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "pjrt/buffer.h"
+#include "pjrt/surroundings.h"
 
 /* What cyxla asks of a CPU client: one device, and executions that stay in the calling thread. */
 static const cyxla_option cpu_defaults[] = {
@@ -182,6 +183,7 @@ int32_t cyxla__pjrt_client_create(cyxla_plugin *plugin, const char *platform,
                                   cyxla_error *error) {
   TRY(check_device_count(options, option_count, error));
   bool cpu = platform && !strcmp(platform, "cpu");
+  if (cpu || !platform) TRY(cyxla__check_room_for_threads(plugin->path, error));
   if (!platform) TRY(ask_platform(plugin, options, option_count, &cpu, error));
   if (cpu)
     TRY(create_cpu(plugin, options, option_count, error));

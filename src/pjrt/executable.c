@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "pjrt/compile_options.h"
 
 /* What JAX sets for its CPU backend, and XLA's plugins don't by themselves: with fast min and max,
@@ -105,6 +106,24 @@ static int32_t write_options(cyxla__proto *message, const cyxla_plugin *plugin,
   return status;
 }
 
+/* What the plugin does on a large stack. */
+typedef struct job {
+  const cyxla__pjrt_api *api;
+  PJRT_Client_Compile_Args *compile;
+  PJRT_Executable_DeserializeAndLoad_Args *load;
+  PJRT_Error *failure;
+} job;
+
+static void run_compile(void *context) {
+  job *job = context;
+  job->failure = job->api->table.PJRT_Client_Compile(job->compile);
+}
+
+static void run_load(void *context) {
+  job *job = context;
+  job->failure = job->api->table.PJRT_Executable_DeserializeAndLoad(job->load);
+}
+
 int32_t cyxla__pjrt_compile(cyxla__pjrt_executable *executable, const cyxla_plugin *plugin,
                             const cyxla__signature *signature, const void *code, size_t code_size,
                             const cyxla_option *options, size_t option_count, cyxla_error *error) {
@@ -117,7 +136,9 @@ int32_t cyxla__pjrt_compile(cyxla__pjrt_executable *executable, const cyxla_plug
   if (!status) {
     PJRT_ARGS(PJRT_Client_Compile, compile, .client = plugin->client, .program = &program.args,
               .compile_options = (const char *)message.data, .compile_options_size = message.size);
-    status = PJRT_CALL(&plugin->api, PJRT_Client_Compile, compile, error);
+    job job = {.api = &plugin->api, .compile = &compile.args};
+    cyxla__run_on_large_stack(run_compile, &job);
+    status = cyxla__pjrt_check(&plugin->api, job.failure, "PJRT_Client_Compile", error);
     loaded = compile.args.executable;
   }
   cyxla__proto_deinit(&message);
@@ -128,14 +149,20 @@ int32_t cyxla__pjrt_compile(cyxla__pjrt_executable *executable, const cyxla_plug
 int32_t cyxla__pjrt_deserialize(cyxla__pjrt_executable *executable, const cyxla_plugin *plugin,
                                 const cyxla__signature *signature, const void *data, size_t size,
                                 cyxla_error *error) {
+  static const char function[] = "PJRT_Executable_DeserializeAndLoad";
+  if (!plugin->api.table.PJRT_Executable_DeserializeAndLoad)
+    return cyxla__pjrt_unsupported(&plugin->api, function, error);
   PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, load, .client = plugin->client,
             .serialized_executable = (const char *)data, .serialized_executable_size = size);
-  TRY(PJRT_CALL_OPTIONAL(&plugin->api, PJRT_Executable_DeserializeAndLoad, load, error));
+  job job = {.api = &plugin->api, .load = &load.args};
+  cyxla__run_on_large_stack(run_load, &job);
+  TRY(cyxla__pjrt_check(&plugin->api, job.failure, function, error));
   return adopt_or_destroy(executable, plugin, signature, load.args.loaded_executable, error);
 }
 
 int32_t cyxla__pjrt_serialize(const cyxla__pjrt_executable *executable, void **out_data,
                               size_t *out_size, cyxla_error *error) {
+  TRY(cyxla__plugin_check_process(executable->plugin, error));
   PJRT_ARGS(PJRT_Executable_Serialize, serialize, .executable = executable->executable);
   TRY(PJRT_CALL_OPTIONAL(&executable->plugin->api, PJRT_Executable_Serialize, serialize, error));
   const int32_t status =
@@ -149,6 +176,7 @@ void cyxla__pjrt_executable_deinit(cyxla__pjrt_executable *executable) {
   const cyxla__pjrt_api *api = &executable->plugin->api;
   cyxla__pjrt_calls_deinit(executable);
   free(executable->kept_inputs);
+  if (cyxla__plugin_is_of_parent(executable->plugin)) return;
   if (executable->executable) {
     PJRT_ARGS(PJRT_Executable_Destroy, destroy, .executable = executable->executable);
     PJRT_CALL(api, PJRT_Executable_Destroy, destroy, NULL);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "base/memory.h"
 #include "pjrt/buffer.h"
 #include "pjrt/executable.h"
@@ -48,7 +49,7 @@ typedef struct call_state {
 static void call_destroy(const cyxla__pjrt_executable *executable, call_state *call) {
   if (!call) return;
   for (size_t i = 0; call->inputs && i < executable->signature->inputs.count; ++i) {
-    if (call->inputs[i].alias)
+    if (call->inputs[i].alias && !cyxla__plugin_is_of_parent(executable->plugin))
       cyxla__pjrt_buffer_destroy(executable->plugin, call->inputs[i].alias);
     cyxla_aligned_free(call->inputs[i].staging);
   }
@@ -191,11 +192,16 @@ static int32_t execute_in(const cyxla__pjrt_executable *executable, call_state *
 
 int32_t cyxla__pjrt_execute(cyxla__pjrt_executable *executable, const cyxla_input *inputs,
                             void *const *outputs, bool zero_copy, cyxla_error *error) {
+  if (cyxla__plugin_is_of_parent(executable->plugin))
+    return cyxla__plugin_check_process(executable->plugin, error);
   const unsigned slot = cyxla__slot_of_thread();
   call_state *call = cyxla__slots_take(&executable->calls, slot);
   if (!call) call = call_create(executable);
   if (!call) return cyxla__fail_memory(error, sizeof *call);
+  /* XLA puts back what it changes itself, but not all that a handler of a custom call does. */
+  const cyxla__fpenv before = cyxla__fpenv_get();
   const int32_t status = execute_in(executable, call, inputs, outputs, zero_copy, error);
+  cyxla__fpenv_restore(before);
   call_destroy(executable, cyxla__slots_put(&executable->calls, slot, call));
   return status;
 }

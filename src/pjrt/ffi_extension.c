@@ -196,6 +196,7 @@ int32_t cyxla_ffi_target_get_info(size_t index, cyxla_plugin *plugin,
       .has_state = cyxla__ffi_target_has_state(target),
   };
   if (plugin) {
+    TRY(cyxla__plugin_check_process(plugin, error));
     cyxla__pjrt_register_targets(plugin);
     pthread_mutex_lock(&registration_mutex);
     info.state = plugin->ffi.targets[index].state;

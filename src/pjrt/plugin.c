@@ -1,6 +1,5 @@
 #include "pjrt/plugin.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,9 +8,10 @@
 #include "base/memory.h"
 #include "pjrt/client.h"
 #include "pjrt/fingerprint.h"
+#include "pjrt/surroundings.h"
 
-/* Plugins that are loaded; guarded by the mutex, never shortened. */
-static pthread_mutex_t plugins_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Plugins that are loaded; guarded by the lock, never shortened. */
+static cyxla__fork_lock plugins_lock;
 static cyxla_plugin *plugins;
 
 static cyxla_plugin *find_plugin(const char *resolved_path) {
@@ -40,7 +40,25 @@ static void free_plugin(cyxla_plugin *plugin) {
   free(plugin);
 }
 
-/* Takes over `path`.  Called with the mutex held. */
+static int32_t start(cyxla_plugin *plugin, const char *platform, const cyxla_option *options,
+                     size_t option_count, cyxla_error *error) {
+  TRY(cyxla_check_xla_flags(plugin->path, error));
+  TRY(cyxla__pjrt_api_open(&plugin->api, plugin->path, error));
+  TRY(initialize(plugin, error));
+  TRY(cyxla__pjrt_fingerprint_init(plugin, error));
+  return cyxla__pjrt_client_create(plugin, platform, options, option_count, error);
+}
+
+static int32_t start_quietly(cyxla_plugin *plugin, const char *platform,
+                             const cyxla_option *options, size_t option_count, cyxla_error *error) {
+  cyxla__log_level level;
+  TRY(cyxla__log_level_set(&level, error));
+  const int32_t status = start(plugin, platform, options, option_count, error);
+  cyxla__log_level_reset(&level);
+  return status;
+}
+
+/* Takes over `path`.  Called with the lock held. */
 static int32_t load(char *path, const char *platform, const cyxla_option *options,
                     size_t option_count, cyxla_plugin **out_plugin, cyxla_error *error) {
   cyxla_plugin *plugin = calloc(1, sizeof *plugin);
@@ -50,10 +68,8 @@ static int32_t load(char *path, const char *platform, const cyxla_option *option
   }
   plugin->path = path;
   plugin->process = getpid();
-  int32_t status = cyxla__pjrt_api_open(&plugin->api, path, error);
-  if (!status) status = initialize(plugin, error);
-  if (!status) status = cyxla__pjrt_fingerprint_init(plugin, error);
-  if (!status) status = cyxla__pjrt_client_create(plugin, platform, options, option_count, error);
+  plugin->forks = cyxla__fork_count();
+  const int32_t status = start_quietly(plugin, platform, options, option_count, error);
   if (status) {
     free_plugin(plugin);
     return status;
@@ -70,6 +86,7 @@ static int32_t load_again(cyxla_plugin *plugin, const char *platform, size_t opt
   if (option_count)
     return cyxla__fail(error, CYXLA_FAILED_PRECONDITION,
                        "%s is loaded already: its options can't be set any more", plugin->path);
+  TRY(cyxla__plugin_check_process(plugin, error));
   TRY(cyxla__pjrt_check_platform(plugin, platform, error));
   *out_plugin = plugin;
   return CYXLA_OK;
@@ -79,7 +96,12 @@ int32_t cyxla_plugin_load(const char *path, const char *platform, const cyxla_op
                           size_t option_count, cyxla_plugin **out_plugin, cyxla_error *error) {
   char *resolved = cyxla__library_resolve(path, error);
   if (!resolved) return CYXLA_PLUGIN_NOT_LOADED;
-  pthread_mutex_lock(&plugins_mutex);
+  if (!cyxla__fork_lock_take(&plugins_lock)) {
+    free(resolved);
+    return cyxla__fail(
+        error, CYXLA_FAILED_PRECONDITION,
+        "a plugin was being loaded when this process was forked: none can be loaded here");
+  }
   cyxla_plugin *loaded = find_plugin(resolved);
   int32_t status;
   if (loaded) {
@@ -88,8 +110,19 @@ int32_t cyxla_plugin_load(const char *path, const char *platform, const cyxla_op
   } else {
     status = load(resolved, platform, options, option_count, out_plugin, error);
   }
-  pthread_mutex_unlock(&plugins_mutex);
+  cyxla__fork_lock_give(&plugins_lock);
   return status;
+}
+
+int32_t cyxla__plugin_check_process(const cyxla_plugin *plugin, cyxla_error *error) {
+  /* The numbers differ where a child was made without the usual fork. */
+  if (!cyxla__plugin_is_of_parent(plugin) && plugin->process == getpid()) return CYXLA_OK;
+  return cyxla__fail(
+      error, CYXLA_FAILED_PRECONDITION,
+      "%s was loaded in process %ld, of which this one is a fork, without the plugin's threads: "
+      "here only "
+      "the direct engine works; for all else, load it after the fork, or spawn processes instead",
+      plugin->path, (long)plugin->process);
 }
 
 /* The value after `value` in an array of the plugin's, whose structs may be larger than ours. */

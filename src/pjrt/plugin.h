@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/fork.h"
 #include "ffi/registry.h"
 #include "pjrt/api.h"
 
@@ -26,8 +27,9 @@ struct cyxla_plugin {
    */
   bool synchronous;
 
-  /* The process that loaded it.  A forked child has none of its threads, and would wait for them. */
+  /* The process that loaded it, and its count of forks. */
   pid_t process;
+  unsigned forks;
 
   /* What the plugin knows of FFI targets, see ffi_extension.c. */
   struct {
@@ -41,5 +43,15 @@ struct cyxla_plugin {
 
   cyxla_plugin *next;
 };
+
+/* Whether this process is a fork of the one that loaded the plugin.  It has none of the plugin's
+ * threads, and who calls the plugin may wait for them for ever: nothing of it is touched here, not even
+ * to destroy it. */
+static inline bool cyxla__plugin_is_of_parent(const cyxla_plugin *plugin) {
+  return plugin->forks != cyxla__fork_count();
+}
+
+/* FAILED_PRECONDITION: the plugin is of another process. */
+int32_t cyxla__plugin_check_process(const cyxla_plugin *plugin, cyxla_error *error);
 
 #endif
