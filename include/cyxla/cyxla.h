@@ -556,6 +556,32 @@ CYXLA_API int32_t cyxla_file_load(const cyxla_file *file, cyxla_plugin *plugin, 
 CYXLA_API int32_t cyxla_load(const char *path, cyxla_plugin *plugin, int32_t engine,
                              cyxla_executable **out_executable, cyxla_error *error);
 
+/* ---- export ---- */
+
+typedef struct cyxla_export_options {
+  size_t struct_size;
+  const char *directory; /* where to write, which must be there */
+  const char *name;      /* of the C function, and the beginning of the files' names */
+  const char *producer;  /* what compiled the executable, for a comment; NULL: it is not told */
+} cyxla_export_options;
+
+/* Writes an executable as plain C, which needs neither XLA nor cyxla to run: a function `name` with a
+ * parameter for each input and output, named after their paths.
+ *
+ * The files are `name`.h, the function's declaration and what its callers must know; `name`.c, for a
+ * compiler of C99; and `name`_kernels.S, the machine code, for its assembler.  Together with libm they
+ * link into any program or library for the executable's processor.  They replace files of these names.
+ *
+ *   executable  one that has the direct engine, and is made of kernels, copies and control flow alone.
+ *   options     its `struct_size` must be set; borrowed.
+ *
+ * Returns: UNIMPLEMENTED (the message lists what can't be exported), INVALID_ARGUMENT (the name),
+ *          RESOURCE_EXHAUSTED, and for files that can't be written NOT_FOUND, PERMISSION_DENIED or
+ *          UNAVAILABLE.  What can't be exported changes no file.
+ * Threads: shared.  Since 0.1. */
+CYXLA_API int32_t cyxla_export(const cyxla_executable *executable,
+                               const cyxla_export_options *options, cyxla_error *error);
+
 /* ---- ffi ---- */
 
 /* A handler of XLA's typed FFI: what XLA_FFI_DEFINE_HANDLER of xla/ffi/api/ffi.h defines, and

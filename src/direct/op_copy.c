@@ -4,16 +4,7 @@
 
 #include "xla_cpu/primitive_type.h"
 
-/* A loop whose steps are in bytes. */
-typedef struct loop {
-  size_t count, source_step, destination_step;
-} loop;
-
-/* Nested loops over blocks of bytes that lie together in both arrays. */
-struct cyxla__copy {
-  size_t block_size, loop_count;
-  loop loops[]; /* the innermost first */
-};
+typedef cyxla__copy_loop loop;
 
 /* ---- plan ---- */
 

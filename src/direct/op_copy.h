@@ -5,7 +5,16 @@
 #include "base/arena.h"
 #include "direct/image.h"
 
-typedef struct cyxla__copy cyxla__copy;
+/* A loop whose steps are in bytes. */
+typedef struct cyxla__copy_loop {
+  size_t count, source_step, destination_step;
+} cyxla__copy_loop;
+
+/* Nested loops over blocks of bytes that lie together in both arrays. */
+typedef struct cyxla__copy {
+  size_t block_size, loop_count;
+  cyxla__copy_loop loops[]; /* the innermost first */
+} cyxla__copy;
 
 /* Plans a copy of `source` to `destination`, whose dimensions and types are equal; the result lives in
  * `arena`.  NULL: no memory. */

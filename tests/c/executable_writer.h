@@ -177,8 +177,9 @@ static inline void add_allocation(cyxla__proto *assignment, allocation allocatio
 typedef struct parts {
   cyxla__proto module; /* without name and entry, whose id is 1 */
   cyxla__proto assignment, thunks;
-  cyxla__proto result; /* further fields of the result */
-  int objects_kind;    /* 0: the right one */
+  cyxla__proto result;  /* further fields of the result */
+  int objects_kind;     /* 0: the right one */
+  const char *features; /* of the processor; NULL: some */
 } parts;
 
 /* Instructions 10 and 11. */
@@ -222,7 +223,7 @@ static inline cyxla__span write_executable(parts parts) {
   cyxla__proto_varint(&result, 5, parts.objects_kind ? (uint64_t)parts.objects_kind : 2);
   add(&result, 6, parts.thunks);
   add_text(&target, 1, "x86_64-unknown-linux-gnu");
-  add_text(&target, 3, "+avx,-sse4a");
+  add_text(&target, 3, parts.features ? parts.features : "+avx,-sse4a");
   add(&result, 9, target);
   add(&executable, 1, result);
   return bytes_of(&executable);

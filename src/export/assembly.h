@@ -1,0 +1,32 @@
+/* The machine code of an executable as text for the assembler.
+ *
+ * XLA's object files hold code for fixed addresses of 64 bits.  Here it becomes code that can be
+ * linked to anywhere: into libraries, and into programs with and without a fixed address. */
+#ifndef CYXLA_EXPORT_ASSEMBLY_H
+#define CYXLA_EXPORT_ASSEMBLY_H
+
+#include "export/program.h"
+#include "export/text.h"
+
+/* Functions that XLA's compiler calls and no library has under their names: the driver brings
+ * them. */
+typedef enum cyxla__helper {
+  CYXLA__HELPER_TRUNCDFHF2,
+  CYXLA__HELPER_POWIDF2,
+  CYXLA__HELPER_POWISF2,
+  CYXLA__HELPER_COUNT
+} cyxla__helper;
+
+/* Their names in the driver are those of compiler-rt without the underscores, after the
+ * function's. */
+extern const char *const cyxla__helper_names[CYXLA__HELPER_COUNT];
+
+/* Writes kernels and constants, and tells which helpers they need.  Symbols, all hidden: for
+ * kernel i of the export `name`_kernel_i, for the constant of allocation i `name`_constant_i.
+ *
+ * Returns: UNIMPLEMENTED (code that can't be made independent of its address: the message names
+ *          the place), INVALID_ARGUMENT (ill-formed objects). */
+int32_t cyxla__export_write_assembly(const cyxla__export *export, cyxla__text *text,
+                                     bool needs_helper[CYXLA__HELPER_COUNT], cyxla_error *error);
+
+#endif
