@@ -6,7 +6,8 @@ Needs cyxla with a CPU plugin installed, a C compiler, and a quiet machine.  Con
 are those of bench/execute.py: in each round every contender runs a batch of about 1 ms on every
 function, in an order that rotates.  All run one and the same executable, which the plugin compiled
 with the options of `low_latency="auto"`: `raw` is the loop over PJRT's C API, `bare` the kernels
-alone, `state` the kernels and the floating-point state that each run needs, `direct` cyxla_execute and `bound` a bound call, on aligned arrays.
+alone, `state` the kernels and the floating-point state that each run needs, `direct` cyxla_execute
+and `bound` a bound call, on aligned arrays.
 """
 
 from __future__ import annotations
