@@ -2,7 +2,6 @@
 
 #include <fenv.h>
 #include <signal.h>
-#include <stdlib.h>
 
 enum { LARGE_STACK = 64 << 20 };
 
@@ -60,16 +59,18 @@ static void *wait_for_gate(void *gate) {
   return NULL;
 }
 
+/* More than that are not tried. */
+enum { TRIED_LIMIT = 512 };
+
 bool cyxla__threads_can_start(size_t count) {
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* none ends before the last one has started */
-  pthread_t *threads = calloc(count, sizeof *threads);
-  if (!threads) return false;
+  pthread_t threads[TRIED_LIMIT];
   size_t started = 0;
+  if (count > TRIED_LIMIT) count = TRIED_LIMIT;
   pthread_mutex_lock(&gate);
   while (started < count && cyxla__thread_start(wait_for_gate, &gate, 0, &threads[started]))
     ++started;
   pthread_mutex_unlock(&gate);
   for (size_t i = 0; i < started; ++i) pthread_join(threads[i], NULL);
-  free(threads);
   return started == count;
 }

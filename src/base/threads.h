@@ -17,7 +17,8 @@ bool cyxla__thread_start(void *(*run)(void *), void *context, size_t stack_size,
  * the caller's stack has to do. */
 void cyxla__run_on_large_stack(void (*task)(void *), void *context);
 
-/* Whether `count` more threads can run at the same time, found out by starting them. */
+/* Whether `count` more threads can run at the same time, found out by starting them (some hundreds at
+ * most). */
 bool cyxla__threads_can_start(size_t count);
 
 #endif
