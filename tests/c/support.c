@@ -1,8 +1,11 @@
+#define _GNU_SOURCE /* setresuid, setfsuid */
 #include "support.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <sys/fsuid.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -274,6 +277,14 @@ void in_child(void (*test)(const void *), const void *argument) {
   if (!WIFEXITED(status) || WEXITSTATUS(status))
     TEST_FAIL("a child ended with %s %d", WIFEXITED(status) ? "exit code" : "signal",
               WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+void forbid_threads(void) {
+  if (!geteuid()) {
+    CHECK_INT(setresuid(54321, 54321, 0), 0);
+    setfsuid(0);
+  }
+  CHECK_INT(setrlimit(RLIMIT_NPROC, &(struct rlimit){1, 1}), 0);
 }
 
 #if defined(__has_feature)

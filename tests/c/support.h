@@ -83,6 +83,10 @@ long fake_live_objects(int kind);
 /* Runs `test` in a child, and ends the test where that fails: each child has its own plugins. */
 void in_child(void (*test)(const void *), const void *argument);
 
+/* From now on this process, which is to be a child, can start no thread.  Root has no such limit, and
+ * becomes somebody else, who may still read its files. */
+void forbid_threads(void);
+
 /* Bytes of memory that the process has resident; 0 where that says nothing: unknown, or under a
  * sanitizer, which keeps freed memory. */
 long resident_bytes(void);

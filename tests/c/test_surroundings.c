@@ -1,10 +1,8 @@
 /* What the library finds around it, without a plugin: forks, threads and their limits, environment
  * variables, floating-point environment. */
-#define _GNU_SOURCE /* setresuid */
 #include <dirent.h>
 #include <fenv.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fork.h"
@@ -121,14 +119,6 @@ static void impossible_stacks_are_refused(void) {
 }
 
 /* ---- limits of threads ---- */
-
-/* In a child; root has no limit, and becomes somebody else. */
-static void forbid_threads(void) {
-  alarm(60);
-  if (!geteuid()) CHECK_INT(setresuid(54321, 54321, 54321), 0);
-  const struct rlimit none = {1, 1};
-  CHECK_INT(setrlimit(RLIMIT_NPROC, &none), 0);
-}
 
 static void check_without_threads(const void *unused) {
   (void)unused;
