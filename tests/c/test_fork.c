@@ -16,6 +16,7 @@ static cyxla_executable *without_bytes; /* only the plugin has them; NULL: not t
 static cyxla_bound_call *bound;
 static void *bytes;
 static size_t size;
+static bool loads_directly;
 static double *values, *results;
 
 static const char reason[] = "of which this one is a fork";
@@ -47,11 +48,11 @@ static void compile_and_load(void) {
   CHECK_STATUS(cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_AUTO, &made, &error),
                CYXLA_FAILED_PRECONDITION, &error);
   CHECK_CONTAINS(error.message, reason);
-  /* The direct engine takes it, if it is one of XLA's. */
+  /* The direct engine takes it, if it knows such executables. */
   CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, bytes, size,
                                             CYXLA_ENGINE_AUTO, &made, &error),
-               using_fake ? CYXLA_FAILED_PRECONDITION : CYXLA_OK, &error);
-  if (!using_fake) cyxla_executable_destroy(made);
+               loads_directly ? CYXLA_OK : CYXLA_FAILED_PRECONDITION, &error);
+  if (loads_directly) cyxla_executable_destroy(made);
   CHECK_STATUS(cyxla_executable_deserialize(plugin, &program.program, bytes, size,
                                             CYXLA_ENGINE_PJRT, &made, &error),
                CYXLA_FAILED_PRECONDITION, &error);
@@ -171,6 +172,10 @@ static void prepare(void) {
   make_program(&program, TYPE(CYXLA_F64, LENGTH), 1, 1, 2);
   executable = compile(&program);
   CHECK_OK(cyxla_executable_serialize(executable, &bytes, &size, &error), &error);
+  cyxla_executable *loaded;
+  loads_directly = !cyxla_executable_deserialize(NULL, &program.program, bytes, size,
+                                                 CYXLA_ENGINE_AUTO, &loaded, NULL);
+  if (loads_directly) cyxla_executable_destroy(loaded);
   if (using_fake) {
     fake_set("FAIL", "PJRT_Executable_Serialize:12:1");
     without_bytes = compile(&program);

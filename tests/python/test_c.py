@@ -47,4 +47,5 @@ def test_suite(build: Path, suite: str) -> None:
 @pytest.mark.slow
 def test_old_plugin(build: Path) -> None:
     """The oldest plugin that is tried: PJRT 0.81."""
-    run_suite(build, "xla_plugins.xla_cpu_pjrt", "--suite", "real", "--no-suite", "slow")
+    suites = ["--suite", "real", "--no-suite", "direct", "--no-suite", "slow"]
+    run_suite(build, "xla_plugins.xla_cpu_pjrt", *suites)
