@@ -24,6 +24,7 @@ from cyxla.errors import (
     UnsupportedError,
     VersionError,
 )
+from cyxla.exporting import ExportedFunction, export
 from cyxla.platforms import PluginCandidate, PluginInfo, find_plugins, initialize
 from cyxla.program import ArrayType, Program
 
@@ -40,6 +41,7 @@ __all__ = [
     "CyxlaError",
     "ElementType",
     "Executable",
+    "ExportedFunction",
     "FfiTarget",
     "PluginCandidate",
     "PluginInfo",
@@ -50,6 +52,7 @@ __all__ = [
     "check_abi",
     "compile_program",
     "error_info",
+    "export",
     "find_plugins",
     "from_stablehlo",
     "get_include",

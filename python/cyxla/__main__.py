@@ -1,21 +1,27 @@
 """`python -m cyxla`: the plugins that are installed, and which one would be the default;
 `python -m cyxla targets`: the native functions that programs may call, jaxlib's and others;
-`python -m cyxla inspect FILE`: what a serialized executable holds, and whether it runs direct."""
+`python -m cyxla inspect FILE`: what a serialized executable holds, and whether it runs direct;
+`python -m cyxla export FUNCTION SHAPE...`: a C library of a function."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import multiprocessing
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 import cyxla
 from cyxla import _runtime
 from cyxla.custom_calls import targets
-from cyxla.errors import CyxlaError
+from cyxla.element_types import ElementType
+from cyxla.errors import ArgumentError, CyxlaError
+from cyxla.exporting import CPUS
 from cyxla.platforms import (
     PluginCandidate,
     PluginInfo,
@@ -33,14 +39,26 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m cyxla", description=__doc__)
     parser.add_argument("--version", action="version", version=f"cyxla {cyxla.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="{plugins,targets,inspect}")
+    commands = parser.add_subparsers(dest="command", metavar="{plugins,targets,inspect,export}")
     commands.add_parser("plugins", help="list the plugins that are installed (the default)")
     commands.add_parser("targets", help="list the native functions that programs may call")
     inspector = commands.add_parser("inspect", help="describe a serialized executable")
     inspector.add_argument("file", type=Path, help="what Executable.serialize, or jaxlib, wrote")
+    exporter = commands.add_parser("export", help="make a C library of a function")
+    exporter.add_argument(
+        "function", help="module:function, or a file of StableHLO, which has its own signature"
+    )
+    exporter.add_argument("shapes", nargs="*", metavar="SHAPE", help="such as float64[3,4]")
+    exporter.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIRECTORY")
+    exporter.add_argument("--name", help="of the C function; else that of the function")
+    exporter.add_argument(
+        "--cpu", choices=list(CPUS), default="sse4.2", help="what it is to run on"
+    )
     chosen = parser.parse_args(arguments)
     if chosen.command == "inspect":
         return inspect(chosen.file)
+    if chosen.command == "export":
+        return export(chosen.function, chosen.shapes, chosen.output, chosen.name, chosen.cpu)
     return list_targets() if chosen.command == "targets" else list_plugins()
 
 
@@ -66,6 +84,39 @@ def inspect(file: Path) -> int:
     print(f"code    {executable.code_bytes} bytes")
     print(f"temp    {executable.temp_bytes} bytes")
     return 0
+
+
+def export(function: str, shapes: list[str], output: Path, name: str | None, cpu: str) -> int:
+    """Exports a function, and prints the files."""
+    try:
+        exported = cyxla.export(_lowered(function, shapes, name), output, name=name, cpu=cpu)
+    except (OSError, ImportError, AttributeError, CyxlaError) as error:
+        print(f"{function}: {error}")
+        return 1
+    print(f"compiled by {exported.compiler} for {cpu}")
+    files = (exported.header, *exported.sources, exported.object_file, exported.static_library)
+    for file in (*files, exported.shared_library):
+        if file is not None:
+            print(file)
+    return 0
+
+
+def _lowered(function: str, shapes: list[str], name: str | None) -> cyxla.Program:
+    module, colon, attribute = function.partition(":")
+    if not colon:
+        return cyxla.from_stablehlo(Path(function), name=name)
+    jax: Any = importlib.import_module("jax")
+    if any("64" in shape or "128" in shape for shape in shapes):
+        jax.config.update("jax_enable_x64", True)
+    arguments = [jax.ShapeDtypeStruct(*_parsed(shape)) for shape in shapes]
+    return cyxla.lower(getattr(importlib.import_module(module), attribute), arguments, name=name)
+
+
+def _parsed(shape: str) -> tuple[tuple[int, ...], Any]:
+    match = re.fullmatch(r"(\w+)\[([\d, ]*)\]", shape)
+    if match is None or match[1] not in ElementType.__members__:
+        raise ArgumentError(f"{shape} is no shape such as float64[3,4] or int32[]")
+    return tuple(map(int, re.findall(r"\d+", match[2]))), ElementType[match[1]].dtype
 
 
 def list_targets() -> int:

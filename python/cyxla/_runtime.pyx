@@ -5,6 +5,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+import os
+
 import numpy as np
 
 from cyxla.element_types import ElementType, from_number
@@ -112,6 +114,13 @@ cdef extern from "cyxla/cyxla.h" nogil:
                                          cyxla_executable **out_executable, cyxla_error *error)
     int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
                                        size_t *out_size, cyxla_error *error)
+    ctypedef struct cyxla_export_options:
+        size_t struct_size
+        const char *directory
+        const char *name
+        const char *producer
+    int32_t cyxla_export(const cyxla_executable *executable, const cyxla_export_options *options,
+                         cyxla_error *error)
     ctypedef void *(*cyxla_ffi_handler)(void *call_frame)
 
     ctypedef struct cyxla_ffi_target:
@@ -659,6 +668,34 @@ cdef class Executable:
             return (<const char *>data)[:size]
         finally:
             cyxla_aligned_free(data)
+
+    def export(self, directory, name, producer=None):
+        """Writes the executable as plain C, which needs neither XLA nor cyxla to run.
+
+        A header `name`.h, a file `name`.c and assembler text `name`_kernels.S come to be in `directory`, which
+        must be there.  The code is for the processor that the executable was compiled for, which is the one at
+        hand unless something else was asked for: see `cyxla.export`, which also calls the C compiler.
+
+        `name` is that of the C function; `producer`, for a comment, tells what compiled the executable.
+
+        Raises StatusError: it is not made of kernels and control flow alone, the name is none for a C
+        function, or a file can't be written.
+        """
+        cdef Handle handle = open_handle(self)
+        cdef bytes encoded_directory = c_text(os.fsdecode(directory), "a directory")
+        cdef bytes encoded_name = c_text(name, "a name")
+        cdef bytes encoded_producer = b"" if producer is None else c_text(producer, "a producer")
+        cdef cyxla_export_options options
+        cdef int32_t status
+        cdef cyxla_error error
+        error.struct_size = sizeof(error)
+        options.struct_size = sizeof(options)
+        options.directory = encoded_directory
+        options.name = encoded_name
+        options.producer = NULL if producer is None else <const char *>encoded_producer
+        with nogil:
+            status = cyxla_export(handle.executable, &options, &error)
+        check(status, &error)
 
     def run(self, args):
         """Runs once and returns the results, a list of NumPy arrays.
