@@ -150,6 +150,26 @@ static void reports_reading_that_fails(void) {
   cyxla__disk_close(file);
 }
 
+static void check_mapped(const char *text) {
+  cyxla__disk_file file;
+  cyxla__span bytes;
+  CHECK_OK(replace(path_of("mapped"), text), &error);
+  CHECK_OK(cyxla__disk_open(path_of("mapped"), &file, &error), &error);
+  CHECK_OK(cyxla__disk_map(file, &bytes, &error), &error);
+  cyxla__disk_close(file);
+  CHECK(cyxla__span_is(bytes, text));
+  cyxla__disk_unmap(bytes);
+}
+
+static void maps(void) {
+  check_mapped("some text");
+  check_mapped("");
+  cyxla__span bytes;
+  CHECK_STATUS(cyxla__disk_map((cyxla__disk_file){-1, 1}, &bytes, &error), CYXLA_UNAVAILABLE,
+               &error);
+  CHECK_CONTAINS(error.message, "can't map it");
+}
+
 /* ---- replacing ---- */
 
 static void replaces(void) {
@@ -308,6 +328,7 @@ int main(void) {
   CHECK(mkdtemp(folder));
   RUN(opens_regular_files_only);
   RUN(reports_reading_that_fails);
+  RUN(maps);
   RUN(replaces);
   RUN(gives_the_permissions_of_a_new_file);
   RUN(works_in_the_current_folder);

@@ -154,9 +154,11 @@ static cyxla__span written_bytes(void) {
   return bytes;
 }
 
+/* What tests/data/programs/sine is. */
 static const char stablehlo[] =
     "module @sine { func.func public @main(%x: tensor<8xf32>) -> tensor<8xf32> {"
-    " %0 = stablehlo.sine %x : tensor<8xf32> return %0 : tensor<8xf32> } }\n";
+    " %0 = stablehlo.sine %x : tensor<8xf32> %1 = stablehlo.add %0, %0 : tensor<8xf32>"
+    " return %1 : tensor<8xf32> } }\n";
 
 /* A program with one of everything, from which tests start. */
 static test_program sine;
