@@ -1,9 +1,10 @@
-/* From nothing to the first result without a plugin: reads a serialized executable, loads it for the
- * direct engine, runs it once on zeros, and ends.
+/* From nothing to the first result without a plugin: reads a program file (.cyxla) or a serialized executable,
+ * loads it for the direct engine, runs it once on zeros, and ends.
  *
- *     start executable */
+ *     start file */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cyxla/cyxla.h"
 
@@ -23,15 +24,26 @@ static void *read_file(const char *path, size_t *out_size) {
   return data;
 }
 
-int main(int argument_count, char **arguments) {
-  if (argument_count != 2) fail("usage: start executable");
-  size_t size;
-  void *data = read_file(arguments[1], &size);
+static cyxla_executable *load(const char *path) {
   cyxla_executable *executable;
   cyxla_error error = CYXLA_ERROR_INIT;
+  const char *ending = strrchr(path, '.');
+  if (ending && !strcmp(ending, ".cyxla")) {
+    if (cyxla_load(path, NULL, CYXLA_ENGINE_DIRECT, &executable, &error)) fail(error.message);
+    return executable;
+  }
+  size_t size;
+  void *data = read_file(path, &size);
   if (cyxla_executable_deserialize(NULL, NULL, data, size, CYXLA_ENGINE_DIRECT, &executable,
                                    &error))
     fail(error.message);
+  return executable;
+}
+
+int main(int argument_count, char **arguments) {
+  if (argument_count != 2) fail("usage: start file");
+  cyxla_error error = CYXLA_ERROR_INIT;
+  cyxla_executable *executable = load(arguments[1]);
   cyxla_executable_info info = {.struct_size = sizeof info};
   cyxla_executable_get_info(executable, &info);
   cyxla_input *inputs = calloc(info.input_count + 1, sizeof *inputs);
