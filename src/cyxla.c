@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "direct/cpu.h"
 #include "executable.h"
 
 int32_t cyxla_abi_version(void) {
@@ -12,6 +13,10 @@ int32_t cyxla_abi_version(void) {
 
 const char *cyxla_version(void) {
   return CYXLA_VERSION;
+}
+
+void cyxla_describe_cpu(char *out_text, size_t size) {
+  if (size) cyxla__cpu_describe(out_text, size);
 }
 
 static int32_t report_input(const cyxla_executable *executable, const cyxla_input *input,

@@ -66,6 +66,14 @@ CYXLA_API int32_t cyxla_abi_version(void);
  * Memory:  static string.  Threads: shared.  Since 0.1. */
 CYXLA_API const char *cyxla_version(void);
 
+/* Writes what compilers look at in the processor at hand: architecture, model and features, such as
+ * "x86_64 00a10f10 64bit,adx,aes,avx".  Where the text is the same, the same code is compiled.
+ *
+ *   out_text  room for `size` bytes with the NUL; 2048 are enough, and less get the beginning.
+ *
+ * Threads: shared.  Since 0.1. */
+CYXLA_API void cyxla_describe_cpu(char *out_text, size_t size);
+
 /* ---- errors ---- */
 
 /* Statuses: 1 to 16 have PJRT's (and Abseil's) numbers and meaning; from 100 on they are cyxla's.

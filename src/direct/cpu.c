@@ -1,6 +1,8 @@
 #include "direct/cpu.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "direct/cpu_features.h"
 
@@ -52,4 +54,25 @@ int32_t cyxla__cpu_check(cyxla__span triple, cyxla__span features, cyxla_error *
                        "the code needs features that this processor does not have: %s",
                        missing.text);
   return CYXLA_OK;
+}
+
+/* Appends to a text that has room for `size` bytes, `used` of which are taken; returns those then. */
+static size_t append(char *text, size_t size, size_t used, const char *separator,
+                     const char *name) {
+  const int added = snprintf(text + used, size - used, "%s%s", separator, name);
+  return used + (size_t)added < size ? used + (size_t)added : size - 1;
+}
+
+void cyxla__cpu_describe(char *out_text, size_t size) {
+  char model[16];
+  snprintf(model, sizeof model, "%08" PRIx32, cyxla__cpu_model());
+  size_t used = append(out_text, size, 0, "", cyxla__cpu_architecture);
+  used = append(out_text, size, used, " ", model);
+  const char *separator = " ", *name;
+  for (size_t i = 0; (name = cyxla__cpu_feature_name(i)); ++i) {
+    const cyxla__span span = {(uint8_t *)name, strlen(name)}; /* only read */
+    if (cyxla__cpu_feature(span) != CYXLA__FEATURE_PRESENT) continue;
+    used = append(out_text, size, used, separator, name);
+    separator = ",";
+  }
 }

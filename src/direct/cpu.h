@@ -12,4 +12,7 @@
  * Returns: FAILED_PRECONDITION: it does not; the message names what is missing. */
 int32_t cyxla__cpu_check(cyxla__span triple, cyxla__span features, cyxla_error *error);
 
+/* Writes architecture, model and features, as cyxla_describe_cpu says. */
+void cyxla__cpu_describe(char *out_text, size_t size);
+
 #endif

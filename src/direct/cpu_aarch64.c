@@ -72,4 +72,13 @@ cyxla__feature_state cyxla__cpu_feature(cyxla__span name) {
   }
   return CYXLA__FEATURE_UNKNOWN;
 }
+
+const char *cyxla__cpu_feature_name(size_t index) {
+  return index < sizeof features / sizeof features[0] ? features[index].name : NULL;
+}
+
+/* The cores of one processor may be of different models. */
+uint32_t cyxla__cpu_model(void) {
+  return 0;
+}
 #endif

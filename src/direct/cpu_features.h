@@ -16,4 +16,10 @@ extern const char cyxla__cpu_architecture[];
 /* State of the feature with LLVM's `name`, such as "avx2".  Threads: shared. */
 cyxla__feature_state cyxla__cpu_feature(cyxla__span name);
 
+/* The names that can be missing, by number; NULL behind the last one. */
+const char *cyxla__cpu_feature_name(size_t index);
+
+/* The model, which compilers tune for; 0 where it is not told. */
+uint32_t cyxla__cpu_model(void);
+
 #endif

@@ -253,6 +253,9 @@ static bool has_avx10(unsigned version) {
          has_states(STATE_AVX512);
 }
 
+static const char *const versions_of_avx10[] = {"avx10.1", "avx10.2"};
+enum { AVX10_COUNT = sizeof versions_of_avx10 / sizeof versions_of_avx10[0] };
+
 static cyxla__feature_state state_of(bool is_present) {
   return is_present ? CYXLA__FEATURE_PRESENT : CYXLA__FEATURE_MISSING;
 }
@@ -264,8 +267,19 @@ cyxla__feature_state cyxla__cpu_feature(cyxla__span name) {
     return state_of(has_leaf(leaf) && read_leaf(leaf, features[i].which) >> features[i].bit & 1 &&
                     has_states(features[i].states));
   }
-  if (cyxla__span_is(name, "avx10.1")) return state_of(has_avx10(1));
-  if (cyxla__span_is(name, "avx10.2")) return state_of(has_avx10(2));
+  for (unsigned i = 0; i < AVX10_COUNT; ++i)
+    if (cyxla__span_is(name, versions_of_avx10[i])) return state_of(has_avx10(i + 1));
   return is_irrelevant(name) ? CYXLA__FEATURE_PRESENT : CYXLA__FEATURE_UNKNOWN;
+}
+
+const char *cyxla__cpu_feature_name(size_t index) {
+  const size_t count = sizeof features / sizeof features[0];
+  if (index < count) return features[index].name;
+  return index < count + AVX10_COUNT ? versions_of_avx10[index - count] : NULL;
+}
+
+uint32_t cyxla__cpu_model(void) {
+  enum { STEPPING = 0xf }; /* compilers don't ask for it */
+  return read_leaf(LEAF_BASIC, EAX) & ~(uint32_t)STEPPING;
 }
 #endif

@@ -158,6 +158,24 @@ static void names_many(void) {
   CHECK_STATUS(check(features, ""), CYXLA_FAILED_PRECONDITION, &error);
 }
 
+static void describes_the_processor(void) {
+  char text[2048], again[2048], start[8];
+  cyxla_describe_cpu(text, sizeof text);
+  CHECK(strlen(text) < sizeof text - 1);
+  const size_t size = strlen(cyxla__cpu_architecture);
+  CHECK(!strncmp(text, cyxla__cpu_architecture, size) && text[size] == ' ');
+  const char *features = strrchr(text, ' ') + 1;
+  CHECK_OK(check(host, features), &error);
+  cyxla_describe_cpu(again, sizeof again);
+  CHECK_TEXT(again, text);
+  cyxla_describe_cpu(start, sizeof start);
+  CHECK(strlen(start) == sizeof start - 1 && !strncmp(start, text, sizeof start - 1));
+  start[0] = 'x';
+  cyxla_describe_cpu(start, 1);
+  CHECK_TEXT(start, "");
+  cyxla_describe_cpu(NULL, 0);
+}
+
 int main(void) {
   RUN(knows_features);
   RUN(agrees_with_the_compiler);
@@ -165,4 +183,5 @@ int main(void) {
   RUN(refuses_other_architectures);
   RUN(refuses_unknown_features);
   RUN(names_many);
+  RUN(describes_the_processor);
 }
