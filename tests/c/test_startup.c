@@ -135,19 +135,24 @@ static void limits_of_threads_are_survived(void) {
 
 /* ---- stacks ---- */
 
-enum { CHAIN = 3000 };
+enum { DEPTH = 100 };
 
-/* So many operations, each of the one before: XLA's compiler goes through them recursively. */
-static void make_chain(char *text) {
-  text +=
-      sprintf(text, "module @m { func.func public @main(%%v0: tensor<3xf32>) -> tensor<3xf32> {\n");
-  for (int i = 0; i < CHAIN; ++i)
-    text += sprintf(text, "%%v%d = stablehlo.%s %%v%d : tensor<3xf32>\n", i + 1,
-                    i % 2 ? "sine" : "exponential", i);
-  sprintf(text, "return %%v%d : tensor<3xf32> } }", CHAIN);
+/* So many conditionals, one inside of the other: XLA's compiler goes into them recursively. */
+static void make_nest(char *text) {
+  text += sprintf(text,
+                  "module @m { func.func public @main(%%a: tensor<3xf32>) -> tensor<3xf32> {\n"
+                  "%%p = stablehlo.constant dense<true> : tensor<i1>\n");
+  for (int i = 0; i < DEPTH; ++i) text += sprintf(text, "%%r%d = \"stablehlo.if\"(%%p) ({\n", i);
+  text += sprintf(text, "stablehlo.return %%a : tensor<3xf32>\n");
+  for (int i = DEPTH; i-- > 0;)
+    text += sprintf(text,
+                    "}, { stablehlo.return %%a : tensor<3xf32> }) : (tensor<i1>) -> tensor<3xf32>\n"
+                    "%s %%r%d : tensor<3xf32>\n",
+                    i ? "stablehlo.return" : "return", i);
+  sprintf(text, "} }");
 }
 
-static void *compile_chain(void *code) {
+static void *compile_nest(void *code) {
   memset(&program, 0, sizeof program);
   make_text_program(&program, "");
   add_input(&program, TYPE(CYXLA_F32, 3));
@@ -170,11 +175,11 @@ static void *compile_chain(void *code) {
 
 static void check_small_stack(const void *unused) {
   (void)unused;
-  static char code[CHAIN * 64 + 256];
-  make_chain(code);
+  static char code[DEPTH * 256];
+  make_nest(code);
   CHECK_OK(load(), &error);
   pthread_t thread;
-  CHECK(cyxla__thread_start(compile_chain, code, 256 << 10, &thread));
+  CHECK(cyxla__thread_start(compile_nest, code, 256 << 10, &thread));
   pthread_join(thread, NULL);
 }
 
