@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "direct/object.h"
-#include "direct/symbols.h"
 
 enum { MACHINE_X86_64 = 62, R_X86_64_64 = 1 };
 
@@ -36,7 +35,6 @@ typedef struct writer {
   const cyxla__export *export;
   cyxla__arena arena;
   object *objects;
-  bool *defined; /* by kernel */
   cyxla__text *text;
   bool *needs_helper;
   cyxla_error *error;
@@ -73,10 +71,7 @@ static int32_t open_object(writer *writer, size_t index) {
 static int32_t open_objects(writer *writer) {
   const size_t count = writer->export->image->object_count;
   writer->objects = cyxla__arena_alloc(&writer->arena, count, sizeof *writer->objects);
-  writer->defined =
-      cyxla__arena_alloc(&writer->arena, writer->export->kernel_count, sizeof *writer->defined);
-  if (!writer->objects || !writer->defined)
-    return cyxla__fail_memory(writer->error, count * sizeof *writer->objects);
+  if (!writer->objects) return cyxla__fail_memory(writer->error, count * sizeof *writer->objects);
   for (size_t i = 0; i < count; ++i) TRY(open_object(writer, i));
   return CYXLA_OK;
 }
@@ -204,10 +199,8 @@ static int32_t find_target(writer *writer, const place *place, const cyxla__relo
   if (target->symbol.section != CYXLA__SYMBOL_UNDEFINED ||
       find_global(writer, target->name, &target->object, &target->symbol))
     return CYXLA_OK;
-  target->is_outside = true;
-  if (relocation->addend) return refuse(writer, place, relocation, "leads into a function");
-  if (cyxla__symbol_find(target->name)) return CYXLA_OK;
-  return refuse(writer, place, relocation, "is of a function that is not known");
+  target->is_outside = true; /* it is one of direct/symbols.h, or it had not been linked */
+  return relocation->addend ? refuse(writer, place, relocation, "leads into a function") : CYXLA_OK;
 }
 
 /* Whether the 8 bytes at `offset` are what movabsq loads to a register; which one. */
@@ -331,7 +324,6 @@ static void write_symbols(writer *writer, const place *place) {
                     place->section, symbol.value);
     cyxla__text_add_comment(writer->text, name);
     cyxla__text_add(writer->text, " */\n");
-    writer->defined[kernel] = true;
   }
 }
 
@@ -387,10 +379,6 @@ static int32_t write_all(writer *writer) {
                   export->name, export->name);
   TRY(open_objects(writer));
   for (size_t i = 0; i < export->image->object_count; ++i) TRY(write_object(writer, i));
-  for (size_t i = 0; i < export->kernel_count; ++i)
-    if (!writer->defined[i])
-      return cyxla__fail(writer->error, CYXLA_INVALID_ARGUMENT, "kernel %.*s has no code",
-                         (int)export->kernels[i].size, (const char *)export->kernels[i].data);
   for (size_t i = 0; i < export->image->allocation_count; ++i)
     if (export->used[i] && export->image->allocations[i].kind == CYXLA__ALLOCATION_CONSTANT)
       write_constant(writer, i);

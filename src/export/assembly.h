@@ -24,6 +24,8 @@ extern const char *const cyxla__helper_names[CYXLA__HELPER_COUNT];
 /* Writes kernels and constants, and tells which helpers they need.  Symbols, all hidden: for
  * kernel i of the export `name`_kernel_i, for the constant of allocation i `name`_constant_i.
  *
+ * The objects are those that the direct engine has linked, and so are known to be in order.
+ *
  * Returns: UNIMPLEMENTED (code that can't be made independent of its address: the message names
  *          the place), INVALID_ARGUMENT (ill-formed objects). */
 int32_t cyxla__export_write_assembly(const cyxla__export *export, cyxla__text *text,

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -305,6 +306,13 @@ def test_what_cant_be_exported(function: Callable[..., Any], message: str, tmp_p
     assert not (tmp_path / "new").exists()
 
 
+def test_only_what_the_direct_engine_runs(tmp_path: Path) -> None:
+    program, _ = lower("sine")
+    executable, _ = cyxla.compile_program(program, engine="pjrt")
+    with pytest.raises(cyxla.StatusError, match="and it has PJRT's: it was asked for"):
+        executable.export(tmp_path, "sine")
+
+
 def test_arguments(tmp_path: Path) -> None:
     program, _ = lower("sine")
     with pytest.raises(cyxla.ArgumentTypeError, match="export needs a Program"):
@@ -561,3 +569,16 @@ def test_the_command_refuses(
     assert command.main(["export", *arguments, "-o", str(tmp_path)]) == 1
     assert message in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
+
+
+# ---- the example ----
+
+
+def test_the_example(tmp_path: Path) -> None:
+    example = Path(__file__).resolve().parents[2] / "examples" / "export"
+    run(sys.executable, example / "export.py", tmp_path, cwd=tmp_path)
+    flags = ["-std=c99", *WARNINGS, "-I", tmp_path, "libchain_energy.a", "-lm", "-o", "relax"]
+    run("gcc", example / "relax.c", *flags, cwd=tmp_path)
+    assert run("./relax", cwd=tmp_path) == (
+        "energy at first  22.555705\nenergy at last   0.000000\n"
+    )

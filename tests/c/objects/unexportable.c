@@ -17,4 +17,15 @@ __asm__(
     ".section .rodata\n number: .quad sin\n"
     ".text\n.globl tables\n.type tables, @function\ntables:\n"
     " movabsq $number, %rax\n ret\n");
+#elif defined(DISTANCES)
+/* How far it is to code, as a constant. */
+__asm__(
+    ".section .rodata\n number: .long distances - .\n"
+    ".text\n.globl distances\n.type distances, @function\ndistances:\n"
+    " movabsq $number, %rax\n ret\n");
+#elif defined(INSIDE)
+/* A place in a function of libm. */
+__asm__(
+    ".text\n.globl inside\n.type inside, @function\ninside:\n"
+    " movabsq $sin+8, %rax\n ret\n");
 #endif
