@@ -25,6 +25,7 @@ from cyxla.errors import (
     VersionError,
 )
 from cyxla.exporting import ExportedFunction, export
+from cyxla.files import load, load_program
 from cyxla.platforms import PluginCandidate, PluginInfo, find_plugins, initialize
 from cyxla.program import ArrayType, Program
 
@@ -57,7 +58,9 @@ __all__ = [
     "from_stablehlo",
     "get_include",
     "initialize",
+    "load",
     "load_executable",
+    "load_program",
     "lower",
     "register_ffi_target",
     "register_ffi_type",

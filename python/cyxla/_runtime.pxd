@@ -11,7 +11,7 @@ from cyxla._pjrt cimport PJRT_Buffer_Type
 
 # Increases whenever a declaration of this file changes.
 cdef enum:
-    ABI_VERSION = 2
+    ABI_VERSION = 3
 
 cdef extern from "cyxla/cyxla.h" nogil:
     ctypedef struct cyxla_executable:
@@ -54,6 +54,9 @@ cdef class Executable:
     cdef readonly str engine
     cdef readonly str engine_reason
     cdef readonly object thunks
+    cdef readonly object program
+    cdef public object statistics
+    cdef public object origin     # a cyxla.compilation.Origin
 
 # Runs an executable once and waits for the results: 0, or -1 on failure (see error_info).
 #

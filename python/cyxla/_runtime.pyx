@@ -11,7 +11,7 @@ import numpy as np
 
 from cyxla.element_types import ElementType, from_number
 from cyxla.errors import ArgumentError, ArgumentTypeError, StatusError
-from cyxla.program import ArrayType
+from cyxla.program import ArrayType, Program
 
 cdef extern from "cyxla/cyxla.h" nogil:
     enum:
@@ -66,6 +66,7 @@ cdef extern from "cyxla/cyxla.h" nogil:
         int64_t xla_version
         size_t device_count
         int32_t reads_in_place
+        const char *fingerprint
 
     ctypedef struct cyxla_program:
         size_t struct_size
@@ -97,6 +98,30 @@ cdef extern from "cyxla/cyxla.h" nogil:
         const cyxla_thunk_count *thunks
         size_t thunk_kind_count
 
+    ctypedef struct cyxla_file:
+        pass
+
+    ctypedef struct cyxla_file_entry:
+        const char *name
+        const char *value
+
+    ctypedef struct cyxla_file_info:
+        size_t struct_size
+        int32_t format_version
+        const char *platform
+        const void *executable
+        size_t executable_size
+        const char *fingerprint
+        const char *cpu_features
+        const cyxla_option *options
+        size_t option_count
+        const char *const *targets
+        size_t target_count
+        const cyxla_file_entry *producers
+        size_t producer_count
+        const cyxla_file_entry *metadata
+        size_t metadata_count
+
     int32_t cyxla_abi_version()
     const char *cyxla_version()
     const char *cyxla_status_name(int32_t status)
@@ -105,6 +130,7 @@ cdef extern from "cyxla/cyxla.h" nogil:
     void cyxla_aligned_free(void *pointer)
     int32_t cyxla_plugin_load(const char *path, const char *platform, const cyxla_option *options,
                               size_t option_count, cyxla_plugin **out_plugin, cyxla_error *error)
+    int32_t cyxla_check_xla_flags(const char *library_path, cyxla_error *error)
     void cyxla_plugin_get_info(const cyxla_plugin *plugin, cyxla_plugin_info *out_info)
     int32_t cyxla_compile(cyxla_plugin *plugin, const cyxla_program *program,
                           const cyxla_option *options, size_t option_count, int32_t engine,
@@ -114,6 +140,12 @@ cdef extern from "cyxla/cyxla.h" nogil:
                                          cyxla_executable **out_executable, cyxla_error *error)
     int32_t cyxla_executable_serialize(const cyxla_executable *executable, void **out_data,
                                        size_t *out_size, cyxla_error *error)
+    int32_t cyxla_file_open(const char *path, cyxla_file **out_file, cyxla_error *error)
+    const cyxla_program *cyxla_file_get_program(const cyxla_file *file)
+    void cyxla_file_get_info(const cyxla_file *file, cyxla_file_info *out_info)
+    void cyxla_file_close(cyxla_file *file)
+    int32_t cyxla_file_write(const char *path, const cyxla_program *program,
+                             const cyxla_file_info *info, cyxla_error *error)
     ctypedef struct cyxla_export_options:
         size_t struct_size
         const char *directory
@@ -343,8 +375,27 @@ def check_options(options: dict) -> None:
     Options(options)
 
 
+cdef class Texts:
+    """A list of texts, as C wants it."""
+    cdef const char **items
+    cdef size_t count
+    cdef list keep
+
+    def __cinit__(self, texts):
+        self.keep = [c_text(text, "a text of a program file") for text in texts]
+        self.items = <const char **>PyMem_Calloc(len(self.keep) + 1, sizeof(char *))
+        if self.items == NULL:
+            raise MemoryError  # not tested: lack of memory can't be provoked here
+        for encoded in self.keep:
+            self.items[self.count] = encoded
+            self.count += 1
+
+    def __dealloc__(self):
+        PyMem_Free(self.items)
+
+
 cdef class Signature:
-    """The signature of a Program, as C wants it."""
+    """The signature of a Program, or of anything with its name, inputs and outputs, as C wants it."""
     cdef cyxla_program program
     cdef cyxla_array_type *types
     cdef list keep
@@ -422,12 +473,21 @@ cdef class Plugin:
             "xla_version": info.xla_version,
             "device_count": info.device_count,
             "reads_in_place": bool(info.reads_in_place),
+            "fingerprint": info.fingerprint.decode(),
         }
 
 
 cdef stablehlo_version(const int32_t *version):
     """The version as a tuple; None where the plugin does not tell one."""
     return (version[0], version[1], version[2]) if version[0] or version[1] else None
+
+
+def check_xla_flags(library_path: str) -> None:
+    """Raises StatusError where XLA_FLAGS has a flag that the library at `library_path` does not know."""
+    encoded_path = c_text(library_path, "the path of a library")
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    check(cyxla_check_xla_flags(encoded_path, &error), &error)
 
 
 # ---- ffi ----
@@ -572,6 +632,7 @@ cdef Executable make_executable(Handle handle, program):
         executable.platform = program.platform
         executable.input_types = program.inputs
         executable.output_types = program.outputs
+        executable.program = program if isinstance(program, Program) else None
     executable.output_bytes = tuple(array_type.nbytes for array_type in executable.output_types)
     executable.workaround = None if info.workaround == NULL else info.workaround.decode()
     executable.engine = "direct" if info.engine == CYXLA_ENGINE_DIRECT else "pjrt"
@@ -583,11 +644,111 @@ cdef Executable make_executable(Handle handle, program):
 
 
 cdef tuple array_types(const cyxla_array_type *types, size_t count, str names):
-    """A signature that has no names of its own."""
+    """Inputs or outputs; `names` is how those are called that have no name of their own."""
     return tuple(
-        ArrayType(names.format(i), from_number(types[i].element_type),
+        ArrayType((types[i].name or b"").decode() or names.format(i),
+                  from_number(types[i].element_type),
                   tuple(types[i].dimensions[j] for j in range(types[i].rank)))
         for i in range(count))
+
+
+# ---- program files ----
+
+def write_file(path: str, contents) -> None:
+    """Writes a program file of `contents`, a cyxla.files.Contents.  Raises StatusError."""
+    cdef bytes encoded_path = c_text(path, "the path of a program file")
+    cdef bytes platform = c_text(contents.platform, "a platform")
+    cdef bytes fingerprint = c_text(contents.fingerprint, "a fingerprint")
+    cdef bytes stablehlo = contents.stablehlo
+    cdef bytes executable = contents.executable
+    cdef Signature signature = Signature(contents)
+    cdef Options options = Options(contents.options)
+    cdef Texts targets = Texts(contents.targets)
+    cdef Texts producers = Texts(flat(contents.producers))
+    cdef Texts metadata = Texts(flat(contents.metadata))
+    cdef const char *c_path = encoded_path
+    cdef cyxla_file_info info
+    cdef int32_t status
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    signature.program.code = <const char *>stablehlo
+    signature.program.code_size = len(stablehlo)
+    info.struct_size = sizeof(info)
+    info.platform = platform
+    info.executable = <const char *>executable
+    info.executable_size = len(executable)
+    info.fingerprint = fingerprint
+    info.cpu_features = NULL  # the executable tells them
+    info.options = options.items
+    info.option_count = options.count
+    info.targets = targets.items
+    info.target_count = targets.count
+    # An entry is two texts, as pairs of which they lie in the list.
+    info.producers = <cyxla_file_entry *>producers.items
+    info.producer_count = producers.count // 2
+    info.metadata = <cyxla_file_entry *>metadata.items
+    info.metadata_count = metadata.count // 2
+    with nogil:
+        status = cyxla_file_write(c_path, &signature.program, &info, &error)
+    check(status, &error)
+
+
+cdef list flat(dict entries):
+    return [text for entry in entries.items() for text in entry]
+
+
+def read_file(path: str) -> dict:
+    """What is in a program file: the members of a cyxla.files.Contents.  Raises StatusError."""
+    cdef bytes encoded_path = c_text(path, "the path of a program file")
+    cdef const char *c_path = encoded_path
+    cdef cyxla_file *file = NULL
+    cdef int32_t status
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    with nogil:
+        status = cyxla_file_open(c_path, &file, &error)
+    check(status, &error)
+    try:
+        return file_contents(file)
+    finally:
+        cyxla_file_close(file)
+
+
+cdef dict file_contents(const cyxla_file *file):
+    cdef const cyxla_program *program = cyxla_file_get_program(file)
+    cdef cyxla_file_info info
+    info.struct_size = sizeof(info)
+    cyxla_file_get_info(file, &info)
+    return {
+        "name": program.name.decode(),
+        "platform": info.platform.decode(),
+        "inputs": array_types(program.inputs, program.input_count, "arg{}"),
+        "outputs": array_types(program.outputs, program.output_count, "result[{}]"),
+        "stablehlo": (<const char *>program.code)[:program.code_size],
+        "executable": (<const char *>info.executable)[:info.executable_size],
+        "fingerprint": info.fingerprint.decode(),
+        "cpu_features": info.cpu_features.decode(),
+        "options": {info.options[i].name.decode(): option_value_of(&info.options[i])
+                    for i in range(info.option_count)},
+        "targets": tuple(info.targets[i].decode() for i in range(info.target_count)),
+        "producers": entries(info.producers, info.producer_count),
+        "metadata": entries(info.metadata, info.metadata_count),
+    }
+
+
+cdef dict entries(const cyxla_file_entry *items, size_t count):
+    return {items[i].name.decode(): items[i].value.decode() for i in range(count)}
+
+
+cdef option_value_of(const cyxla_option *option):
+    """The value of an option of a file, where lists can't be."""
+    if option.kind == CYXLA_OPTION_BOOL:
+        return bool(option.value.boolean)
+    if option.kind == CYXLA_OPTION_INT64:
+        return option.value.int64
+    if option.kind == CYXLA_OPTION_DOUBLE:
+        return option.value.float64
+    return option.value.string.decode()
 
 
 cdef cyxla_executable_info executable_info(Handle handle) except *:
@@ -609,6 +770,8 @@ cdef class Executable:
         engine_reason: why it is this engine.
         thunks: how often each kind of thunk, a step of XLA's CPU runtime, occurs in it; None where that
             can't be told.
+        program: the Program that it was made of; None where a file holds only its executable.
+        statistics: the CompileStatistics that tell how it was made.
 
     Any number of threads may run it at once.  It is freed by `close`, by the end of a `with` block, or
     with the last reference to it; runs under way in other threads end properly.
@@ -668,6 +831,19 @@ cdef class Executable:
             return (<const char *>data)[:size]
         finally:
             cyxla_aligned_free(data)
+
+    def save(self, path):
+        """Writes a program file: the executable, and the program that it was made of.
+
+        `cyxla.load` makes it runnable, in C `cyxla_load`, on machines like this one without compiling.
+
+        With PJRT's engine this must come before the first run, where the program sorts.
+
+        Raises StatusError: the file can't be written, or the plugin can't serialize.
+        """
+        from cyxla import files  # it imports this module
+
+        files.save_executable(self, path)
 
     def export(self, directory, name, producer=None):
         """Writes the executable as plain C, which needs neither XLA nor cyxla to run.

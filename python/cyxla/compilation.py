@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from cyxla import _runtime, custom_calls, engines, jaxlib_compiler, platforms
 from cyxla import low_latency as latency
@@ -14,7 +15,14 @@ from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusErr
 from cyxla.platforms import LoadedPlugin, Option, PluginInfo
 from cyxla.program import Program
 
-__all__ = ["CompileStatistics", "compile_program", "load_executable"]
+__all__ = [
+    "CompileStatistics",
+    "Origin",
+    "compile_program",
+    "load_executable",
+    "ready_custom_calls",
+    "statistics_of",
+]
 
 _COMPILERS = ("auto", "jaxlib", "plugin")
 
@@ -40,6 +48,8 @@ class CompileStatistics:
         compiler: what compiled it, such as "jaxlib 0.11.2" or the path of the plugin; None where it
             was loaded.
         low_latency: whether it was compiled for low latency; None where it was loaded.
+        recompiled: why the executable in a program file was not taken; None where it was, and where
+            there was no file.
     """
 
     seconds: float
@@ -52,6 +62,25 @@ class CompileStatistics:
     engine: str
     compiler: str | None
     low_latency: bool | None
+    recompiled: str | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an executable comes from, as program files tell it.
+
+    Attributes:
+        fingerprint: of the plugin that compiled it, or a text such as "jaxlib 0.11.2"; "" where it
+            is not known.
+        options: XLA's options that it was compiled with.
+        producers: names and versions of who took part.
+        targets: the FFI targets that it calls, where it has no program that tells them.
+    """
+
+    fingerprint: str
+    options: Mapping[str, Option] = field(default_factory=dict)
+    producers: Mapping[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
 
 
 class _Made(NamedTuple):
@@ -70,7 +99,10 @@ def compile_program(
     compiler: str = "auto",
     low_latency: str | bool = "auto",
 ) -> tuple[_runtime.Executable, CompileStatistics]:
-    """Compiles a program.  The GIL is released meanwhile.
+    """Compiles a program.  The GIL is released meanwhile, in a thread that has a large stack.
+
+    Ctrl-C ends the wait at once, not the compilation: that goes on in its thread, and the process
+    ends only after it.
 
     Args:
         program: made by `lower` or `from_stablehlo`.
@@ -100,17 +132,17 @@ def compile_program(
     engine = engines.chosen_engine(engine)
     compiler = _chosen_compiler(program, engine, compiler)
     is_fast = latency.is_wanted(program, low_latency)
-    with _custom_calls(program):
+    all_options = {**latency.OPTIONS, **user_options} if is_fast else user_options
+    with ready_custom_calls(program):
         try:
-            all_options = {**latency.OPTIONS, **user_options} if is_fast else user_options
             made = _compile(program, all_options, engine, compiler)
         except StatusError as error:
             # Older plugins don't know all of these options.
             if low_latency != "auto" or not is_fast or not latency.is_refused(error, user_options):
                 raise
-            is_fast = False
+            is_fast, all_options = False, user_options
             made = _compile(program, user_options, engine, compiler)
-    return made.executable, _statistics(program, made, start, is_fast)
+    return _finished(made, start, is_fast, all_options)
 
 
 def load_executable(
@@ -136,14 +168,14 @@ def load_executable(
     start = time.perf_counter()
     engine = engines.chosen_engine(engine)
     compiler = _chosen_compiler(program, engine, "auto")
-    with _custom_calls(program):
+    with ready_custom_calls(program):
         try:
             made = _load(program, data, engine, compiler)
         except StatusError as error:
             if error.status != "FAILED_PRECONDITION":
                 raise
             return compile_program(program, engine=engine)
-    return made.executable, _statistics(program, made, start, None)
+    return _finished(made, start, None, {})
 
 
 # Arguments
@@ -289,8 +321,19 @@ def _load_by_plugin(program: Program, data: bytes, engine: str, plugin: LoadedPl
 # Custom calls and statistics
 
 
+class _Caller(Protocol):
+    """A program, as far as it is needed here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def platform(self) -> str: ...
+    @property
+    def custom_calls(self) -> tuple[str, ...]: ...
+
+
 @contextlib.contextmanager
-def _custom_calls(program: Program) -> Iterator[None]:
+def ready_custom_calls(program: _Caller) -> Iterator[None]:
     """Readies the program's custom calls, and explains them where it does not compile or load."""
     if not program.custom_calls:
         yield
@@ -308,19 +351,47 @@ def _custom_calls(program: Program) -> Iterator[None]:
         raise StatusError(error.code, error.status, message) from error
 
 
-def _statistics(
-    program: Program, made: _Made, start: float, is_low_latency: bool | None
-) -> CompileStatistics:
+def _finished(
+    made: _Made, start: float, is_low_latency: bool | None, options: dict[str, Option]
+) -> tuple[_runtime.Executable, CompileStatistics]:
+    """The executable, which knows how it was made, and the statistics."""
     executable = made.executable
+    executable.origin = _origin(made, options)
+    executable.statistics = statistics_of(
+        executable, start, made.plugin, made.compiler, is_low_latency
+    )
+    return executable, executable.statistics
+
+
+def _origin(made: _Made, options: dict[str, Option]) -> Origin:
+    if made.plugin and (made.compiler or made.executable.engine == "pjrt"):
+        info = made.plugin.info
+        producers = {"plugin": f"{Path(info.path).name} {info.platform_version}".strip()}
+        if info.xla_version:
+            producers["xla"] = str(info.xla_version)
+        return Origin(info.fingerprint, options, producers)
+    if made.compiler:
+        return Origin(made.compiler, options, {"jaxlib": jaxlib_compiler.version()})
+    return Origin("", options)
+
+
+def statistics_of(
+    executable: _runtime.Executable,
+    start: float,
+    plugin: LoadedPlugin | None,
+    compiler: str | None = None,
+    is_low_latency: bool | None = None,
+) -> CompileStatistics:
+    """Statistics of an executable that is ready now; without a compiler it was loaded."""
     return CompileStatistics(
         seconds=time.perf_counter() - start,
-        from_cache=made.compiler is None,
+        from_cache=compiler is None,
         code_bytes=executable.code_bytes,
         temp_bytes=executable.temp_bytes,
-        platform=program.platform,
-        plugin=made.plugin.info if made.plugin else None,
+        platform=executable.platform,
+        plugin=plugin.info if plugin else None,
         workaround=executable.workaround,
         engine=executable.engine,
-        compiler=made.compiler,
+        compiler=compiler,
         low_latency=is_low_latency,
     )

@@ -36,6 +36,9 @@ _PYTHON_CALLBACKS = (
 # The beginnings of the names of jaxlib's targets that `jax.numpy.linalg` brings.
 _LINEAR_ALGEBRA = ("lapack_", "tridiagonal_solve_perturbed_ffi")
 
+# The beginnings of the names that are no targets: XLA makes operations of its own of them.
+_OF_XLA = ("ApproxTopK", "mhlo.", "stablehlo.", "annotate_device_placement")
+
 # What JAX calls the platforms in its registry, by the plugins' names.
 _JAX_PLATFORMS = {"cpu": "Host", "cuda": "CUDA", "rocm": "ROCM"}
 
@@ -158,6 +161,11 @@ def prepare(custom_calls: tuple[str, ...], name: str) -> None:
 def is_registered(name: str, platform: str) -> bool:
     """Whether a target is registered; those that only JAX knows so far are not."""
     return (name, platform) in _origins
+
+
+def is_of_xla(name: str) -> bool:
+    """Whether a custom call has no target, since XLA makes an operation of its own of it."""
+    return name.startswith(_OF_XLA)
 
 
 def explain(custom_calls: tuple[str, ...], platform: str, plugin: LoadedPlugin | None) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import importlib.util
 import os
-import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cyxla import _runtime
+from cyxla.background import ProcessLock
 from cyxla.errors import ArgumentError, CyxlaError
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "is_initialized",
     "loaded_plugin",
     "plugin_if_loaded",
-    "quiet",
 ]
 
 Option = bool | int | float | str | Sequence[int]
@@ -38,9 +36,6 @@ _KNOWN_PACKAGES = (
 )
 
 _ENTRY_POINT_GROUP = "cyxla.plugins"
-
-# The log level at which plugins keep silent: errors are raised anyway.
-_NOTHING = "3"
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,7 @@ class PluginInfo:
         xla_version: its attribute of that name; 0 where it has none.
         device_count: number of devices of its client.
         reads_in_place: whether it reads host arrays without a copy.
+        fingerprint: tells this build of it from others; "" where its file can't be read.
     """
 
     path: str
@@ -82,6 +78,7 @@ class PluginInfo:
     xla_version: int
     device_count: int
     reads_in_place: bool
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class LoadedPlugin:
     info: PluginInfo
 
 
-_lock = threading.Lock()
+_lock = ProcessLock()
 _loaded: LoadedPlugin | None = None
 _initialized = False  # by the user
 
@@ -206,27 +203,9 @@ def _load_candidate(
 def _load(path: Path, platform: str | None, options: dict[str, Option]) -> LoadedPlugin:
     """Loads a plugin for this process.  Called with the lock held."""
     global _loaded
-    with quiet(_NOTHING):
-        handle = _runtime.Plugin(os.fspath(path), platform, options)
+    handle = _runtime.Plugin(os.fspath(path), platform, options)
     _loaded = LoadedPlugin(handle, PluginInfo(**handle.info()))
     return _loaded
-
-
-@contextlib.contextmanager
-def quiet(level: str) -> Iterator[None]:
-    """XLA's libraries read once, while they are loaded, how much they log.
-
-    A value that the user has set stays.
-    """
-    variable = "TF_CPP_MIN_LOG_LEVEL"
-    if variable in os.environ:
-        yield
-        return
-    os.environ[variable] = level
-    try:
-        yield
-    finally:
-        del os.environ[variable]
 
 
 def _announced_plugins() -> Iterator[PluginCandidate]:

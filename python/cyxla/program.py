@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -128,6 +129,16 @@ class Program:
         version = artifact_version(self.stablehlo)
         assert version is not None  # __post_init__ has checked it
         return version
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a program file without an executable; `cyxla.load` compiles it.
+
+        Raises:
+            StatusError: the file can't be written.
+        """
+        from cyxla import files  # it imports this module
+
+        files.save_program(self, path)
 
     def __repr__(self) -> str:
         version = ".".join(map(str, self.stablehlo_version))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cyxla import element_types
+from cyxla.custom_calls import is_of_xla
 from cyxla.errors import ArgumentError, ArgumentTypeError, UnsupportedError, VersionError
 from cyxla.program import ArrayType, Program, artifact_version, cyxla_version
 
@@ -38,10 +39,8 @@ _SHARDINGS = ("sdy.sharding", "mhlo.sharding")
 _DIALECTS = ("builtin", "chlo", "func", "stablehlo")
 # Operations that wait for somebody outside of the program.
 _CHANNELS = ("infeed", "outfeed", "recv", "send")
-# How a custom call says that its target is of the typed FFI, what it says by default, and the
-# prefixes of the targets of which XLA makes operations of its own, whatever they say.
+# How a custom call says that its target is of the typed FFI, and what it says by default.
 _TYPED_FFI, _ORIGINAL = 4, 1
-_XLAS_OWN = ("ApproxTopK", "mhlo.", "stablehlo.", "annotate_device_placement")
 _MLIR_MAGIC = b"ML\xefR"
 
 
@@ -360,7 +359,7 @@ def _check_custom_call(operation: Any, target: str) -> None:
     version = attributes["api_version"].value if "api_version" in attributes else _ORIGINAL
     # In portable artifacts JAX leaves the version out, and keeps a typed call's attributes here.
     typed = version == _TYPED_FFI or "mhlo.backend_config" in attributes
-    if not typed and not target.startswith(_XLAS_OWN):
+    if not typed and not is_of_xla(target):
         raise UnsupportedError(
             f"the program has an untyped custom call of {target} (api_version {version} in "
             f"StableHLO); plugins know only typed ones (api_version {_TYPED_FFI})"
