@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cyxla import _runtime
-from cyxla.background import ProcessLock
 from cyxla.errors import ArgumentError, CyxlaError
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "is_initialized",
     "loaded_plugin",
     "plugin_if_loaded",
+    "quiet",
 ]
 
 Option = bool | int | float | str | Sequence[int]
@@ -36,6 +38,9 @@ _KNOWN_PACKAGES = (
 )
 
 _ENTRY_POINT_GROUP = "cyxla.plugins"
+
+# The log level at which plugins keep silent: errors are raised anyway.
+_NOTHING = "3"
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class LoadedPlugin:
     info: PluginInfo
 
 
-_lock = ProcessLock()
+_lock = threading.Lock()
 _loaded: LoadedPlugin | None = None
 _initialized = False  # by the user
 
@@ -203,9 +208,27 @@ def _load_candidate(
 def _load(path: Path, platform: str | None, options: dict[str, Option]) -> LoadedPlugin:
     """Loads a plugin for this process.  Called with the lock held."""
     global _loaded
-    handle = _runtime.Plugin(os.fspath(path), platform, options)
+    with quiet(_NOTHING):
+        handle = _runtime.Plugin(os.fspath(path), platform, options)
     _loaded = LoadedPlugin(handle, PluginInfo(**handle.info()))
     return _loaded
+
+
+@contextlib.contextmanager
+def quiet(level: str) -> Iterator[None]:
+    """XLA's libraries read once, while they are loaded, how much they log.
+
+    A value that the user has set stays.
+    """
+    variable = "TF_CPP_MIN_LOG_LEVEL"
+    if variable in os.environ:
+        yield
+        return
+    os.environ[variable] = level
+    try:
+        yield
+    finally:
+        del os.environ[variable]
 
 
 def _announced_plugins() -> Iterator[PluginCandidate]:
