@@ -7,10 +7,12 @@
  * call on our machines; and those to bfloat16, which no code was seen to call and whose rounding
  * could therefore not be compared.
  *
- * The math functions are those of the process's libm, as for XLA: the same bits come out. */
-#define _GNU_SOURCE 1 /* sincos */
+ * The math functions are those of the process's libm, as for XLA, and of the same versions: the
+ * same bits come out. */
+#define _GNU_SOURCE 1 /* sincos, dlvsym */
 #include "direct/symbols.h"
 
+#include <dlfcn.h>
 #include <math.h>
 
 /* ---- half precision ---- */
@@ -148,9 +150,39 @@ static const struct {
     MATH(trunc),
 };
 
+/* ---- versions ---- */
+
+#ifdef __GLIBC__
+/* The builds of XLA, jaxlib's and the plugin's, are linked for glibc 2.27, and these functions got
+ * another version later.  It differs where denormals are zero: to the older log a subnormal is 0,
+ * whose logarithm is -inf; the newer one looks at its bits, and finds a number. */
+static const char *const renewed[] = {"exp",    "exp2", "fmod", "fmodf", "hypot",
+                                      "hypotf", "log",  "log2", "pow"};
+
+#ifdef __aarch64__
+static const char first_version[] = "GLIBC_2.17";
+#else
+static const char first_version[] = "GLIBC_2.2.5";
+#endif
+
+/* NULL: there is but one version. */
+static void *older_version(const char *name) {
+  for (size_t i = 0; i < sizeof renewed / sizeof renewed[0]; ++i)
+    if (!strcmp(renewed[i], name)) return dlvsym(RTLD_DEFAULT, name, first_version);
+  return NULL;
+}
+#else
+static void *older_version(const char *name) {
+  (void)name;
+  return NULL;
+}
+#endif
+
 uint64_t cyxla__symbol_find(cyxla__span name) {
-  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; ++i)
-    if (functions[i].size == name.size && !memcmp(functions[i].name, name.data, name.size))
-      return (uintptr_t)functions[i].address;
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; ++i) {
+    if (functions[i].size != name.size || memcmp(functions[i].name, name.data, name.size)) continue;
+    const void *older = older_version(functions[i].name);
+    return older ? (uintptr_t)older : (uintptr_t)functions[i].address;
+  }
   return 0;
 }
