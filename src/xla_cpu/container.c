@@ -2,13 +2,16 @@
 
 #include "xla_cpu/schema.h"
 
-/* Whether `bytes` are one well-formed ExecutableAndOptionsProto. */
+/* Whether `bytes` are one well-formed ExecutableAndOptionsProto.  Fields are written in order, so that it
+ * begins with its first one: the size that jaxlib puts in front may be a tag of another. */
 static bool is_executable(cyxla__span bytes) {
-  bool found = false;
   cyxla__field field;
-  while (cyxla__proto_next(&bytes, &field))
-    found = found || (field.number == EXECUTABLE_SERIALIZED && field.is_bytes);
-  return found && !bytes.size;
+  if (!cyxla__proto_next(&bytes, &field) || field.number != EXECUTABLE_SERIALIZED ||
+      !field.is_bytes)
+    return false;
+  while (bytes.size)
+    if (!cyxla__proto_next(&bytes, &field)) return false;
+  return true;
 }
 
 /* jaxlib puts a message of its own in front, SerializedXlaExecutableMetadata, with its size as a

@@ -101,6 +101,21 @@ static void unwraps(void) {
   free(executable.data);
 }
 
+/* The size in front is 13, which is also the tag of a field of four bytes, and what follows it looks like
+ * more fields. */
+static void a_size_is_no_tag(void) {
+  cyxla__proto result = {0};
+  add_object(&result, "object");
+  cyxla__span executable = wrap(&result), bare;
+  cyxla__span bytes = with_prefix(executable, 13);
+  bytes.data[11] = 0x12; /* bytes of field 2: as many as there are up to another field 1 */
+  bytes.data[12] = 1;
+  CHECK(cyxla__container_unwrap(bytes, &bare));
+  CHECK_INT(bare.size, executable.size);
+  free(bytes.data);
+  free(executable.data);
+}
+
 static void looks_only_where_it_should(void) {
   cyxla__span bytes = copy_of("\x12\x01x", 3), rest = bytes, opened, object;
   CHECK(!cyxla__container_open(bytes, &opened));
@@ -134,6 +149,7 @@ int main(void) {
   RUN(finds_objects);
   RUN(finds_features);
   RUN(unwraps);
+  RUN(a_size_is_no_tag);
   RUN(looks_only_where_it_should);
   RUN(reads_truncated_ones);
 }
