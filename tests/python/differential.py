@@ -1,13 +1,24 @@
-"""Runs a function by cyxla and by `jax.jit`, and compares the results bit for bit."""
+"""Runs a function in four ways, and compares the results bit for bit.
+
+The ways: `jax.jit`; the plugin's executable by PJRT's engine, and the same executable by the direct
+engine; jaxlib's executable by the direct engine.  An engine must not change a bit: the second and
+the third way have the same bits, and so have the first and the fourth.  Plugin and jaxlib, which
+are two builds of XLA, are what a Comparison compares.
+"""
 
 import contextlib
+import importlib.metadata
+import re
+import zlib
 from dataclasses import dataclass
 
 import jax
 import ml_dtypes
 import numpy as np
+import pytest
 
 import cyxla as cx
+from cyxla.low_latency import OPTIONS as LOW_LATENCY
 
 # The names of element types in the tables of tests, as JAX abbreviates them.
 DTYPES = {
@@ -115,7 +126,36 @@ def _sprinkle(values, special, generator):
     return flat.reshape(values.shape)
 
 
+# ---- tables of functions ----
+
+
+def generator_of(name):
+    # hash() of strings isn't the same in each process.
+    return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def arguments_of(case, type_name):
+    generator = generator_of(f"{case.name} {type_name}")
+    return [make(each, type_name, generator) for each in case.inputs]
+
+
+def with_types(cases):
+    return [(case, type_name) for case in cases for type_name in case.types.split()]
+
+
+def over(cases):
+    """A test for each case and type."""
+    parameters = with_types(cases)
+    names = [f"{case.name}-{type_name}" for case, type_name in parameters]
+    return pytest.mark.parametrize(("case", "type_name"), parameters, ids=names)
+
+
 # ---- running ----
+
+
+def same_xla():
+    """Whether the plugin's XLA is that of jaxlib: its package has the version of its JAX."""
+    return importlib.metadata.version("lammps-jax-pjrt-cpu") == jax.__version__
 
 
 def x64_for(*type_names):
@@ -126,8 +166,9 @@ def x64_for(*type_names):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results of cyxla and of `jax.jit`, flat, and the kinds of thunks that made the former."""
+    """Results of the plugin and of `jax.jit`, flat; the kinds of thunks that made the former."""
 
+    program: cx.Program
     results: list
     expected: list
     thunks: frozenset
@@ -152,17 +193,99 @@ class Comparison:
         return f"{'; '.join(differences) or 'equal'} (thunks: {', '.join(sorted(self.thunks))})"
 
 
-def compare(function, *arguments):
-    """Runs a function by both; `arguments` are pytrees of NumPy arrays."""
-    executable, _ = cx.compile_program(cx.lower(function, arguments))
-    # Before the first run: then XLA can't serialize a program that sorts any more.
-    thunks = thunk_kinds(executable.serialize())
-    results = executable.run(jax.tree.leaves(arguments))
+def compare(function, *arguments, custom_calls=()):
+    """Runs a function in all ways; `arguments` are pytrees of NumPy arrays.
+
+    What the two engines make of one executable is checked here.
+    """
+    program = cx.lower(function, arguments, custom_calls=custom_calls)
+    leaves = jax.tree.leaves(arguments)
     expected = [np.asarray(each) for each in jax.tree.leaves(jax.jit(function)(*arguments))]
-    for array_type, result, other in zip(executable.output_types, results, expected, strict=True):
+    results, thunks = run_by_plugin(program, leaves)
+    run_by_jaxlib(program, leaves, expected)
+    for array_type, result, other in zip(program.outputs, results, expected, strict=True):
         assert result.dtype == other.dtype == array_type.dtype, array_type
         assert result.shape == other.shape == array_type.shape, array_type
-    return Comparison(results, expected, thunks)
+    return Comparison(program, results, expected, thunks)
+
+
+def run_by_plugin(program, arguments):
+    """Runs the plugin's executable by both engines: (results, kinds of its thunks)."""
+    executable, _ = cx.compile_program(program, engine="pjrt", low_latency=False)
+    # Before the first run: then XLA can't serialize a program that sorts any more.
+    data = executable.serialize()
+    results = executable.run(arguments)
+    try:
+        direct, _ = cx.load_executable(program, data, engine="direct")
+    except cx.StatusError as error:
+        check_refusal(error, data)
+        chosen, _ = cx.load_executable(program, data, engine="auto")
+        assert chosen.engine == "pjrt", chosen.engine_reason
+        assert_same(chosen.run(arguments), results, "a second PJRT executable")
+    else:
+        assert_same(direct.run(arguments), results, "PJRT's engine", direct)
+        assert direct.thunks == executable.thunks
+    return results, thunk_kinds(data)
+
+
+def run_by_jaxlib(program, arguments, expected, low_latency=False):
+    """Runs jaxlib's executable by the direct engine, and returns it; None where that refuses it.
+
+    The results must be `expected`, JAX's.
+    """
+    try:
+        executable, _ = cx.compile_program(
+            program, engine="direct", compiler="jaxlib", low_latency=low_latency
+        )
+    except cx.StatusError as error:
+        check_refusal(error)
+        return None
+    assert executable.engine == "direct"
+    assert_same(executable.run(arguments), expected, "jax.jit", executable)
+    return executable
+
+
+def run_at_low_latency(function, *arguments, custom_calls=()):
+    """Compares with JAX under the same options of XLA; None where the direct engine refuses."""
+    compiled = jax.jit(function).lower(*arguments).compile(compiler_options=dict(LOW_LATENCY))
+    expected = [np.asarray(each) for each in jax.tree.leaves(compiled(*arguments))]
+    program = cx.lower(function, arguments, custom_calls=custom_calls)
+    return run_by_jaxlib(program, jax.tree.leaves(arguments), expected, low_latency=True)
+
+
+def assert_same(results, expected, other, executable=None):
+    """All bytes are the same, of any NaN too."""
+    for i, (result, wanted) in enumerate(zip(results, expected, strict=True)):
+        assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape), f"result {i}"
+        if result.tobytes() != wanted.tobytes():
+            thunks = executable and executable.thunks
+            raise AssertionError(
+                f"result {i} is not that of {other}: {_difference(result, wanted)}; {thunks}"
+            )
+
+
+# ---- what the direct engine refuses ----
+
+#: The kinds of thunks that it runs; dots only of integers.
+SUPPORTED = frozenset(
+    "call conditional copy custom-call dot kernel partition-id replica-id "
+    "rng-get-and-update-state sort topk while".split()
+)
+
+
+def check_refusal(error, data=None):
+    """A refusal names each kind of thunk that it is for, and there is one."""
+    assert error.status == "UNIMPLEMENTED", error
+    if data is not None:
+        for kind in thunk_kinds(data) - SUPPORTED:
+            assert kind in str(error), f"{kind} is missing: {error}"
+    assert refused_kinds(error), error
+
+
+def refused_kinds(error):
+    """The kinds of thunks that a refusal names."""
+    words = set(re.findall(r"[a-z]+(?:-[a-z]+)*", str(error)))
+    return words & {"dot", "ynn-fusion", "convolution", "fft", "rng-seed"}
 
 
 def _same_bits(a, b):

@@ -6,15 +6,25 @@ are not, so results of these may differ, and nothing else's.
 """
 
 import functools
-import importlib.metadata
-import zlib
 
 import functions
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from differential import DTYPES, EDGE, Array, T, compare, make, x64_for
+from differential import (
+    DTYPES,
+    EDGE,
+    Array,
+    T,
+    arguments_of,
+    compare,
+    generator_of,
+    make,
+    over,
+    same_xla,
+    x64_for,
+)
 
 import cyxla as cx
 
@@ -28,22 +38,10 @@ OTHER_XLA_TOLERANCE = 64
 DIFFERING = {("dot", "c64"), ("matrix_vector", "c64")}
 
 
-def same_xla():
-    """Whether the plugin's XLA is that of jaxlib: its package has the version of its JAX."""
-    return importlib.metadata.version("lammps-jax-pjrt-cpu") == jax.__version__
-
-
 @functools.cache
 def outcome(case, type_name):
-    generator = generator_of(f"{case.name} {type_name}")
-    arguments = [make(each, type_name, generator) for each in case.inputs]
     with x64_for(type_name):
-        return compare(case.function, *arguments)
-
-
-def generator_of(name):
-    # hash() of strings isn't the same in each process.
-    return np.random.default_rng(zlib.crc32(name.encode()))
+        return compare(case.function, *arguments_of(case, type_name))
 
 
 def is_right(comparison):
@@ -52,12 +50,6 @@ def is_right(comparison):
     if comparison.thunks & LIBRARIES:
         return comparison.close(LIBRARY_TOLERANCE)
     return not same_xla() and comparison.close(OTHER_XLA_TOLERANCE)
-
-
-def over(cases):
-    parameters = [(case, type_name) for case in cases for type_name in case.types.split()]
-    names = [f"{case.name}-{type_name}" for case, type_name in parameters]
-    return pytest.mark.parametrize(("case", "type_name"), parameters, ids=names)
 
 
 @over(functions.EXACT)
