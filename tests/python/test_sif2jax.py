@@ -20,6 +20,7 @@ EACH = 1 if sys.version_info >= (3, 12) else 6
 
 KINDS = ("objective", "gradient", "hessian")
 
+
 @functools.cache
 def problem_named(name):
     return _problems()[name]
