@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyxla import _runtime, custom_calls, engines
 from cyxla._runtime import Executable, error_info
+from cyxla.cache_keys import cache_key
 from cyxla.compilation import CompileStatistics, compile_program, load_executable
 from cyxla.custom_calls import FfiTarget, register_ffi_target, register_ffi_type
 from cyxla.element_types import ElementType
@@ -26,6 +27,7 @@ from cyxla.errors import (
 )
 from cyxla.exporting import ExportedFunction, export
 from cyxla.files import load, load_program
+from cyxla.lowered_cache import load_lowered, store_lowered
 from cyxla.platforms import PluginCandidate, PluginInfo, find_plugins, initialize
 from cyxla.program import ArrayType, Program
 
@@ -50,6 +52,7 @@ __all__ = [
     "StatusError",
     "UnsupportedError",
     "VersionError",
+    "cache_key",
     "check_abi",
     "compile_program",
     "error_info",
@@ -60,11 +63,13 @@ __all__ = [
     "initialize",
     "load",
     "load_executable",
+    "load_lowered",
     "load_program",
     "lower",
     "register_ffi_target",
     "register_ffi_type",
     "set_thread_count",
+    "store_lowered",
 ]
 
 __version__: str = _runtime.library_version()

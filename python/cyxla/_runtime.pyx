@@ -124,6 +124,7 @@ cdef extern from "cyxla/cyxla.h" nogil:
 
     int32_t cyxla_abi_version()
     const char *cyxla_version()
+    void cyxla_describe_cpu(char *text, size_t size)
     const char *cyxla_status_name(int32_t status)
     size_t cyxla_element_size(int32_t element_type)
     void *cyxla_aligned_alloc(size_t size)
@@ -296,6 +297,13 @@ def abi_version() -> int:
 def library_version() -> str:
     """Version of libcyxla."""
     return cyxla_version().decode()
+
+
+def describe_cpu() -> str:
+    """What compilers look at in the processor: architecture, model and features."""
+    cdef char text[2048]
+    cyxla_describe_cpu(text, sizeof(text))
+    return (<bytes>text).decode()
 
 
 def status_name(code: int) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cyxla import _runtime, custom_calls, engines, jaxlib_compiler, platforms
+from cyxla import _runtime, cache_settings, custom_calls, engines, jaxlib_compiler, platforms
 from cyxla import low_latency as latency
-from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusError
+from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusError, VersionError
 from cyxla.platforms import LoadedPlugin, Option, PluginInfo
 from cyxla.program import Program
+
+if TYPE_CHECKING:
+    from cyxla import executable_cache
 
 __all__ = [
     "CompileStatistics",
@@ -89,6 +93,7 @@ class _Made(NamedTuple):
     executable: _runtime.Executable
     compiler: str | None
     plugin: LoadedPlugin | None
+    is_lasting: bool = True  # whether the next process would compile it so, too
 
 
 def compile_program(
@@ -134,6 +139,15 @@ def compile_program(
     is_fast = latency.is_wanted(program, low_latency)
     all_options = {**latency.OPTIONS, **user_options} if is_fast else user_options
     with ready_custom_calls(program):
+        request = None
+        if cache_settings.is_enabled():
+            from cyxla import executable_cache  # it imports this module
+
+            asked = "if known" if is_fast and low_latency == "auto" else str(is_fast)
+            request = executable_cache.Request(program, all_options, asked, engine, compiler)
+            hit = executable_cache.find(request)
+            if hit is not None:
+                return _found(hit, start)
         try:
             made = _compile(program, all_options, engine, compiler)
         except StatusError as error:
@@ -142,7 +156,10 @@ def compile_program(
                 raise
             is_fast, all_options = False, user_options
             made = _compile(program, user_options, engine, compiler)
-    return _finished(made, start, is_fast, all_options)
+    executable, statistics = _finished(made, start, is_fast, all_options)
+    if request is not None:
+        executable_cache.keep(request, executable, made.plugin, made.is_lasting)
+    return executable, statistics
 
 
 def load_executable(
@@ -238,7 +255,9 @@ def _compile(program: Program, options: dict[str, Option], engine: str, compiler
         if compiler == "jaxlib":
             raise refusal.__cause__ from None
         plugin = _plugin_instead(program, refusal.__cause__)
-    return _compile_by_plugin(program, options, engine, plugin)
+        is_lasting = isinstance(refusal.__cause__, (StatusError, VersionError))
+    made = _compile_by_plugin(program, options, engine, plugin)
+    return made._replace(is_lasting=is_lasting)
 
 
 def _compile_by_plugin(
@@ -359,6 +378,20 @@ def _finished(
     executable.origin = _origin(made, options)
     executable.statistics = statistics_of(
         executable, start, made.plugin, made.compiler, is_low_latency
+    )
+    return executable, executable.statistics
+
+
+def _found(
+    hit: executable_cache.Hit, start: float
+) -> tuple[_runtime.Executable, CompileStatistics]:
+    """The same for what was in the cache."""
+    executable = hit.executable
+    executable.origin = hit.origin
+    executable.statistics = dataclasses.replace(
+        statistics_of(executable, start, hit.plugin, hit.compiler, hit.low_latency),
+        from_cache=True,
+        workaround=hit.workaround,
     )
     return executable, executable.statistics
 

@@ -76,14 +76,14 @@ class Contents:
 
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:
     """Writes a program file without an executable."""
-    _runtime.write_file(os.fsdecode(path), _contents_of(program))
+    _runtime.write_file(os.fsdecode(path), contents_of(program))
 
 
 def save_executable(executable: _runtime.Executable, path: str | os.PathLike[str]) -> None:
     """Writes a program file of an executable and, where it is known, its program."""
     origin = executable.origin
     if executable.program is not None:
-        contents = _contents_of(executable.program)
+        contents = contents_of(executable.program)
     else:  # it comes from a file without StableHLO
         contents = Contents(
             executable.name,
@@ -102,7 +102,8 @@ def save_executable(executable: _runtime.Executable, path: str | os.PathLike[str
     _runtime.write_file(os.fsdecode(path), complete)
 
 
-def _contents_of(program: Program) -> Contents:
+def contents_of(program: Program) -> Contents:
+    """What a file of the program holds."""
     own = [each for each in program.custom_calls if custom_calls.is_of_xla(each)]
     metadata = {}
     if own:
@@ -143,13 +144,14 @@ def load_program(path: str | os.PathLike[str]) -> Program:
         CyxlaError: there is only its executable in it.
         StatusError: it can't be read, is no program file, or is damaged.
     """
-    program = _program_in(read(path))
+    program = program_in(read(path))
     if program is None:
         raise CyxlaError(f"{os.fsdecode(path)}: there is an executable in it, and no StableHLO")
     return program
 
 
-def _program_in(contents: Contents) -> Program | None:
+def program_in(contents: Contents) -> Program | None:
+    """The program in a file; None where there is only its executable in it."""
     if not contents.stablehlo:
         return None
     if artifact_version(contents.stablehlo) is None:  # text, written by others
@@ -202,7 +204,7 @@ def load(path: str | os.PathLike[str], *, engine: str | None = None) -> _runtime
     start = time.perf_counter()
     engine = engines.chosen_engine(engine)
     contents = read(path)
-    program = _program_in(contents)
+    program = program_in(contents)
     with ready_custom_calls(contents):
         try:
             executable, plugin = _load_stored(contents, program, engine)

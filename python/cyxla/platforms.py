@@ -24,6 +24,7 @@ __all__ = [
     "initialize",
     "is_initialized",
     "loaded_plugin",
+    "plugin_identity",
     "plugin_if_loaded",
     "quiet",
 ]
@@ -38,6 +39,10 @@ _KNOWN_PACKAGES = (
 )
 
 _ENTRY_POINT_GROUP = "cyxla.plugins"
+
+# The file of the plugin that comes first, and the platform that is the default, also its.
+_PLUGIN_VARIABLE = "CYXLA_PLUGIN"
+_PLATFORM_VARIABLE = "CYXLA_PLATFORM"
 
 # The log level at which plugins keep silent: errors are raised anyway.
 _NOTHING = "3"
@@ -88,10 +93,11 @@ class PluginInfo:
 
 @dataclass(frozen=True)
 class LoadedPlugin:
-    """The plugin of this process: its handle and what it says of itself."""
+    """The plugin of this process: its handle, what it says of itself, and see `plugin_identity`."""
 
     handle: _runtime.Plugin
     info: PluginInfo
+    identity: str = ""
 
 
 _lock = threading.Lock()
@@ -104,22 +110,25 @@ def find_plugins() -> list[PluginCandidate]:
 
     First come the modules of the entry-point group `cyxla.plugins`, by name; each has `PLATFORM` (a
     str), `CREATE_OPTIONS` (a dict) and `library_path()`.  Then come the packages that cyxla knows.
+    Before all of them is the file that the environment variable CYXLA_PLUGIN names.
     """
-    return [*_announced_plugins(), *_known_plugins()]
+    return [*_named_plugin("cpu"), *_announced_plugins(), *_known_plugins()]
 
 
 def default_candidate(platform: str | None = None) -> PluginCandidate:
-    """The plugin that is taken for `platform`; None: for the CPU, else the first of all.
+    """The plugin that is taken for `platform`; None: for that which the environment variable
+    CYXLA_PLATFORM names, else for the CPU, else the first of all.
 
     Raises:
         CyxlaError: there is none.
     """
+    platform = platform or os.environ.get(_PLATFORM_VARIABLE)
+    wanted = platform or "cpu"
     candidates = find_plugins()
-    wanted = "cpu" if platform is None else platform
-    for candidate in candidates:
+    for candidate in (*_named_plugin(wanted), *candidates):
         if candidate.platform == wanted:
             return candidate
-    if candidates and platform is None:
+    if candidates and not platform:
         return candidates[0]
     found = ", ".join(f"{each.name} ({each.platform})" for each in candidates) or "none"
     hint = '; pip install "cyxla[cpu]" brings one' if wanted == "cpu" else ""
@@ -208,10 +217,33 @@ def _load_candidate(
 def _load(path: Path, platform: str | None, options: dict[str, Option]) -> LoadedPlugin:
     """Loads a plugin for this process.  Called with the lock held."""
     global _loaded
+    identity = _identity(path, options)
     with quiet(_NOTHING):
         handle = _runtime.Plugin(os.fspath(path), platform, options)
-    _loaded = LoadedPlugin(handle, PluginInfo(**handle.info()))
+    _loaded = LoadedPlugin(handle, PluginInfo(**handle.info()), identity)
     return _loaded
+
+
+def plugin_identity(platform: str) -> str:
+    """Tells the plugin that `loaded_plugin` gives, with its build and create options, from others;
+    "" where there is none. It is not loaded for that."""
+    loaded = plugin_if_loaded(platform)
+    if loaded is not None:
+        return loaded.identity
+    try:
+        candidate = default_candidate(platform)
+    except CyxlaError:
+        return ""
+    return _identity(candidate.path, candidate.options)
+
+
+def _identity(path: Path, options: Mapping[str, Option]) -> str:
+    """To read all of a plugin would take far longer than a program does to load."""
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        times = f"{found.st_size} {found.st_mtime_ns} {found.st_ino}"
+        return f"{path.resolve()} {times} {sorted(options.items())}"
+    return ""
 
 
 @contextlib.contextmanager
@@ -229,6 +261,15 @@ def quiet(level: str) -> Iterator[None]:
         yield
     finally:
         del os.environ[variable]
+
+
+def _named_plugin(wanted: str) -> Iterator[PluginCandidate]:
+    """The plugin that the environment names, which is for the `wanted` platform unless that is
+    named, too."""
+    path = os.environ.get(_PLUGIN_VARIABLE)
+    if path:
+        platform = os.environ.get(_PLATFORM_VARIABLE) or wanted
+        yield PluginCandidate(_PLUGIN_VARIABLE, platform, Path(path), {})
 
 
 def _announced_plugins() -> Iterator[PluginCandidate]:

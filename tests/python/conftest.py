@@ -21,6 +21,9 @@ import pytest
 
 import cyxla as cx
 
+# No test sees what others have compiled, the user least of all; those of the cache switch it on.
+os.environ["CYXLA_CACHE"] = "0"
+
 
 @pytest.fixture(autouse=True)
 def settings_of_jax():
