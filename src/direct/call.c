@@ -96,6 +96,24 @@ static bool overlaps_outputs(const cyxla__call *call, const void *data, size_t s
   return false;
 }
 
+/* The input that is copied to where an allocation lies before a run; -1: none is. */
+static int64_t source_of(const cyxla__external *external) {
+  return external->is_output ? external->parameter : (int64_t)external->number;
+}
+
+/* Whether the copy that a donated output starts as would spoil an input before it is copied itself. */
+static bool overlaps_sources(const cyxla__call *call, const cyxla__external *output,
+                             const void *data) {
+  const cyxla__direct *direct = call->direct;
+  if (output->parameter < 0) return false;
+  for (size_t i = 0; i < direct->external_count; ++i) {
+    const int64_t source = source_of(&direct->externals[i]);
+    if (source < 0 || (source == output->parameter && call->inputs[source] == data)) continue;
+    if (overlap(data, output->size, call->inputs[source], direct->externals[i].size)) return true;
+  }
+  return false;
+}
+
 /* The memory that code uses for an input or output: the caller's, or the call's own. */
 static void *choose_memory(cyxla__call *call, size_t index) {
   const cyxla__external *external = &call->direct->externals[index];
@@ -103,7 +121,8 @@ static void *choose_memory(cyxla__call *call, size_t index) {
                                    : (void *)call->inputs[external->number];
   if (!external->size) return call->block; /* never read nor written, but not NULL */
   if (data && cyxla__is_aligned(data) &&
-      (external->is_output || !overlaps_outputs(call, data, external->size)))
+      !(external->is_output ? overlaps_sources(call, external, data)
+                            : overlaps_outputs(call, data, external->size)))
     return data;
   if (!call->staging[index]) call->staging[index] = cyxla_aligned_alloc(external->size);
   return call->staging[index];

@@ -14,8 +14,8 @@ static const char *const executables[] = {
     "sort-jaxlib-0.10.2",      "sort-jaxlib-0.11.2",      "sort-jaxlib-0.12.0",
     "constants-plugin-0.11.2", "constants-jaxlib-0.10.2", "constants-jaxlib-0.11.2",
     "constants-jaxlib-0.12.0", "several-plugin-0.11.2",   "unused-plugin-0.11.2",
-    "top_k-plugin-0.11.2",     "donated-plugin-0.11.2",   "dot-plugin-0.11.2",
-    "empty-plugin-0.11.2"};
+    "top_k-plugin-0.11.2",     "donated-plugin-0.11.2",   "donated_both-plugin-0.11.2",
+    "dot-plugin-0.11.2",       "empty-plugin-0.11.2"};
 enum { EXECUTABLES = sizeof executables / sizeof executables[0], MAX_ARRAYS = 32 };
 
 /* Loads the executable `name`.  They were compiled for a processor with AVX-512: elsewhere the test has
@@ -162,6 +162,30 @@ static void outputs_may_overlap_inputs(void) {
   cyxla_executable_destroy(executable);
 }
 
+/* Where the outputs lie in the inputs' places, each in the other's too, and where they overlap them. */
+static void donated_inputs_may_be_overwritten(void) {
+  enum { SIZE = 16 * sizeof(float) };
+  static const size_t places[][2] = {{64, 512}, {512, 64}, {96, 480}, {480, 96}, {128, 64}};
+  cyxla_executable *executable = load("donated_both-plugin-0.11.2");
+  cyxla__span given = read_arrays("donated_both-", "in");
+  cyxla__span expected = read_arrays("donated_both-", "out");
+  unsigned char *memory = cyxla_aligned_alloc(1024);
+  CHECK(memory != NULL);
+  for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i) {
+    memcpy(memory + 64, given.data, SIZE);
+    memcpy(memory + 512, given.data + SIZE, SIZE);
+    const cyxla_input inputs[] = {{memory + 64, CYXLA_F32, 16}, {memory + 512, CYXLA_F32, 16}};
+    void *const outputs[] = {memory + places[i][0], memory + places[i][1]};
+    CHECK_OK(cyxla_execute(executable, inputs, outputs, 0, &error), &error);
+    CHECK_BYTES(outputs[0], expected.data, SIZE);
+    CHECK_BYTES(outputs[1], expected.data + SIZE, SIZE);
+  }
+  cyxla_aligned_free(memory);
+  free(given.data);
+  free(expected.data);
+  cyxla_executable_destroy(executable);
+}
+
 static void outputs_may_be_dropped(void) {
   cyxla_executable *executable = load("several-plugin-0.11.2");
   for (unsigned wanted = 0; wanted < 16; ++wanted) {
@@ -278,6 +302,7 @@ int main(void) {
   RUN(gives_jax_results);
   RUN(bound_calls_give_jax_results);
   RUN(outputs_may_overlap_inputs);
+  RUN(donated_inputs_may_be_overwritten);
   RUN(outputs_may_be_dropped);
   RUN(states_go_on);
   RUN(threads_share_executables);

@@ -100,6 +100,10 @@ def donated(x, y):
     return x + y
 
 
+def donated_both(x, y):
+    return x + 1, y * 3
+
+
 def dot(a, b):
     return lax.dot_general(a, b, (((2,), (1,)), ((0,), (0,))))
 
@@ -132,11 +136,13 @@ PROGRAMS = {
     "cholesky": (cholesky, np.eye(3) * 2 + 0.5),
     "top_k": (top_k, numbers(2, 8)),
     "donated": (donated, numbers(4), numbers(4, seed=1)),
+    "donated_both": (donated_both, numbers(16), numbers(16, seed=1)),
     "dot": (dot, numbers(3, 4, 5, dtype=np.int32), numbers(3, 5, 6, dtype=np.int32)),
     "empty": (empty, numbers(0, 3)),
     "fft": (fft, numbers(8, dtype=np.complex64)),
     "random": (random,),
 }
+DONATED = {"donated": (0,), "donated_both": (0, 1)}
 BY_EACH_JAXLIB = {"sine", "loop", "sort", "constants", "cholesky"}
 
 
@@ -145,8 +151,7 @@ def make_programs(client, compiler, names):
     options = {"xla_cpu_experimental_ynn_fusion_type": ""}
     for name in sorted(names):
         function, *arguments = PROGRAMS[name]
-        donated = (0,) if name == "donated" else ()
-        jitted = jax.jit(function, keep_unused=True, donate_argnums=donated)
+        jitted = jax.jit(function, keep_unused=True, donate_argnums=DONATED.get(name, ()))
         data = serialized(client, jitted.lower(*arguments), options)
         if compiler.startswith("plugin"):
             data = without_prefix(data)
