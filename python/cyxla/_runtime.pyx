@@ -4,6 +4,7 @@
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint32_t
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 import os
 
@@ -919,6 +920,10 @@ cdef new_array(array_type, size_t size):
     """An array for a result; a large one is aligned, so that the direct engine writes in place."""
     if size < IN_PLACE_SIZE:
         return np.empty(array_type.shape, array_type.dtype)
+    return aligned_array(array_type, size)
+
+
+cdef aligned_array(array_type, size_t size):
     memory = np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start:start + size].view(array_type.dtype).reshape(array_type.shape)
@@ -950,6 +955,72 @@ cdef int run_arrays(Handle handle, list arrays, tuple input_types, list results,
         PyMem_Free(inputs)
         PyMem_Free(outputs)
     return 0
+
+
+cdef class Arrays:
+    """Arrays for bound calls, and their addresses."""
+    cdef Input *inputs
+    cdef void **outputs
+    cdef list keep
+
+    def __cinit__(self, Executable executable, args):
+        self.keep = []
+        self.inputs = <Input *>PyMem_Calloc(len(executable.input_types) + 1, sizeof(Input))
+        self.outputs = <void **>PyMem_Calloc(len(executable.output_types) + 1, sizeof(void *))
+        if self.inputs == NULL or self.outputs == NULL:
+            raise MemoryError  # not tested: lack of memory can't be provoked here
+        for i, (arg, array_type) in enumerate(zip(args, executable.input_types, strict=True)):
+            array = self.add(array_type)
+            array[...] = convert(arg, array_type, executable.name)
+            self.inputs[i].data = <void *><size_t>array.ctypes.data
+            self.inputs[i].type = array_type.element_type.number
+            self.inputs[i].size = array.size
+        for i, array_type in enumerate(executable.output_types):
+            self.outputs[i] = <void *><size_t>self.add(array_type).ctypes.data
+
+    def __dealloc__(self):
+        PyMem_Free(self.inputs)
+        PyMem_Free(self.outputs)
+
+    cdef add(self, array_type):
+        array = aligned_array(array_type, array_type.nbytes)
+        self.keep.append(array)
+        return array
+
+
+def time_calls(Executable executable not None, args, size_t samples, size_t count):
+    """Runs `count` bound calls for each sample, on aligned arrays; returns ns per call of each.
+
+    Raises what `Executable.run` does.  The GIL is released meanwhile.
+    """
+    cdef Handle handle = open_handle(executable)
+    cdef Arrays arrays = Arrays(executable, args)
+    cdef BoundCall *bound = NULL
+    cdef double[::1] times = np.zeros(samples)
+    cdef size_t i, j
+    cdef int32_t status
+    cdef cyxla_error error
+    error.struct_size = sizeof(error)
+    check(cyxla_bind(handle.executable, arrays.inputs, arrays.outputs, &bound, &error), &error)
+    with nogil:
+        status = cyxla_bound_call_execute(bound, &error)
+        for i in range(samples):
+            if status:
+                break
+            times[i] = now()
+            for j in range(count):
+                status = status or cyxla_bound_call_execute(bound, &error)
+            times[i] = (now() - times[i]) / count
+        cyxla_bound_call_destroy(bound)
+    check(status, &error)
+    return np.asarray(times)
+
+
+cdef double now() noexcept nogil:
+    """ns since some point in time."""
+    cdef timespec time
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return 1e9 * time.tv_sec + time.tv_nsec
 
 
 def convert(arg, array_type, function: str):

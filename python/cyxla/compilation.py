@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cyxla import executable_cache
 
 __all__ = [
+    "COMPILERS",
     "CompileStatistics",
     "Origin",
     "compile_program",
@@ -28,7 +29,7 @@ __all__ = [
     "statistics_of",
 ]
 
-_COMPILERS = ("auto", "jaxlib", "plugin")
+COMPILERS = ("auto", "jaxlib", "plugin")
 
 # What the direct engine says of an executable that a plugin may run: it does not know all of it, or
 # its form; or of one that was just made, the processor.
@@ -220,7 +221,7 @@ def _chosen_compiler(program: Program, engine: str, compiler: str) -> str:
     Raises:
         ArgumentError: it and the engine don't go together, or not with the program's platform.
     """
-    engines.check_choice("compiler", compiler, _COMPILERS)
+    engines.check_choice("compiler", compiler, COMPILERS)
     if program.platform != "cpu" and (engine == "direct" or compiler == "jaxlib"):
         raise ArgumentError(
             f"{program.name} is for {program.platform}: the direct engine and jaxlib's compiler "

@@ -7,6 +7,7 @@ which are jaxlib's LAPACK functions and whatever a library has registered by
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import difflib
 import functools
@@ -139,6 +140,13 @@ def targets(plugin: LoadedPlugin | None = None) -> list[FfiTarget]:
         for each in _runtime.ffi_targets(plugin.handle if plugin else None)
     )
     return sorted(found, key=lambda each: (each.name, each.platform))
+
+
+def bring_those_of_jax() -> None:
+    """Registers jaxlib's targets, and all that is registered with JAX, if JAX is installed."""
+    with contextlib.suppress(ImportError):
+        import jax.numpy.linalg  # noqa: F401
+    collect(None)
 
 
 def prepare(custom_calls: tuple[str, ...], name: str) -> None:

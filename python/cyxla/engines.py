@@ -8,7 +8,7 @@ from collections.abc import Collection
 from cyxla import _runtime
 from cyxla.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_choice", "chosen_engine", "read_thread_count", "set_thread_count"]
+__all__ = ["ENGINES", "check_choice", "chosen_engine", "read_thread_count", "set_thread_count"]
 
 ENGINES = ("auto", "direct", "pjrt")
 

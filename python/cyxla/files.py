@@ -26,7 +26,18 @@ from cyxla.errors import CyxlaError, StatusError
 from cyxla.platforms import LoadedPlugin, Option
 from cyxla.program import ArrayType, Program, artifact_version, cyxla_version
 
-__all__ = ["Contents", "load", "load_program", "read", "save_executable", "save_program"]
+__all__ = [
+    "Contents",
+    "is_program_file",
+    "load",
+    "load_program",
+    "read",
+    "save_executable",
+    "save_program",
+]
+
+# With this begin the files of all versions.
+_MAGIC = b"\x89CYX\r\n\x1a\n"
 
 # What is not tried again by a compiler: as cyxla_file_load.
 _FINAL = ("NOT_FOUND", "RESOURCE_EXHAUSTED", "SIGNATURE_MISMATCH")
@@ -135,6 +146,11 @@ def read(path: str | os.PathLike[str]) -> Contents:
         StatusError: it can't be read, is no program file, or is damaged.
     """
     return Contents(**_runtime.read_file(os.fsdecode(path)))
+
+
+def is_program_file(data: bytes) -> bool:
+    """Whether bytes are those of a program file, of whatever version; it may be damaged."""
+    return data.startswith(_MAGIC)
 
 
 def load_program(path: str | os.PathLike[str]) -> Program:
