@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cyxla import _runtime, cache_settings, custom_calls, engines, jaxlib_compiler, platforms
+from cyxla import (
+    _runtime,
+    background,
+    cache_settings,
+    custom_calls,
+    engines,
+    jaxlib_compiler,
+    platforms,
+)
 from cyxla import low_latency as latency
 from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusError, VersionError
 from cyxla.platforms import LoadedPlugin, Option, PluginInfo
@@ -265,13 +273,15 @@ def _compile_by_plugin(
     program: Program, options: dict[str, Option], engine: str, plugin: LoadedPlugin
 ) -> _Made:
     stablehlo = _readable_stablehlo(program, plugin.info)
-    executable = _runtime.compile_program(plugin.handle, program, stablehlo, options, engine)
+    executable = background.run(
+        _runtime.compile_program, plugin.handle, program, stablehlo, options, engine
+    )
     return _Made(executable, plugin.info.path, plugin)
 
 
 def _compile_by_jaxlib(program: Program, options: dict[str, Option], engine: str) -> _Made:
     try:
-        data = jaxlib_compiler.compile_to_bytes(program, options)
+        data = background.run(jaxlib_compiler.compile_to_bytes, program, options)
     except StatusError as error:
         if _calls_only_cyxla_knows(program, error):
             raise _Refusal from error
@@ -334,7 +344,7 @@ def _load(program: Program, data: bytes, engine: str, compiler: str) -> _Made:
 
 
 def _load_by_plugin(program: Program, data: bytes, engine: str, plugin: LoadedPlugin) -> _Made:
-    executable = _runtime.load_executable(plugin.handle, program, data, engine)
+    executable = background.run(_runtime.load_executable, plugin.handle, program, data, engine)
     return _Made(executable, None, plugin)
 
 

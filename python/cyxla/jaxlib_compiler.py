@@ -7,16 +7,20 @@ nor used; JAX need not even be imported. As JAX's it has one device, and so XLA 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cyxla import _runtime, custom_calls
+from cyxla.background import ProcessLock
 from cyxla.errors import CyxlaError, StatusError, VersionError
-from cyxla.platforms import Option, quiet
+from cyxla.platforms import Option
 from cyxla.program import Program
 
 __all__ = ["compile_to_bytes", "version"]
@@ -39,7 +43,7 @@ class _Compiler:
     process: int
 
 
-_lock = threading.Lock()
+_lock = ProcessLock()
 _compiler: _Compiler | None = None
 
 
@@ -57,7 +61,7 @@ def compile_to_bytes(program: Program, options: Mapping[str, Option]) -> bytes:
     programs that sort. jaxlib releases the GIL while it compiles.
 
     Raises:
-        CyxlaError: jaxlib is not at hand, or this process is a fork of the one that used it.
+        CyxlaError: jaxlib is not at hand, or this process is a fork of one that used it.
         VersionError: its interfaces have changed, or it is too old for the program's StableHLO.
         StatusError: it refuses the program, or an option, which it names.
     """
@@ -95,11 +99,17 @@ def _started() -> _Compiler:
 
 def _start() -> _Compiler:
     """Makes a client. Called with the lock held."""
-    with quiet(_LOG_LEVEL_OF_JAX):
+    if _is_fork_of_jax:
+        raise CyxlaError(
+            "this process is a fork of one that used JAX: jaxlib's compiler would hang or crash in "
+            "it; compile before the fork, or with a plugin, or spawn processes instead"
+        )
+    with _quiet():
         try:
             from jaxlib import xla_client
         except ImportError as error:
             raise CyxlaError(f"jaxlib is not at hand: {error}") from error
+        _check_flags()
         custom_calls.collect()  # a client takes from JAX the targets that wait for one
         try:
             client: Any = xla_client.make_cpu_client(asynchronous=False, num_devices=1)
@@ -112,6 +122,60 @@ def _start() -> _Compiler:
             )
         except (AttributeError, TypeError) as error:
             raise _changed(error) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """jaxlib reads once, while it is loaded, how much it logs. What the user has set stays."""
+    variable = "TF_CPP_MIN_LOG_LEVEL"
+    if variable in os.environ:
+        yield
+        return
+    os.environ[variable] = _LOG_LEVEL_OF_JAX
+    try:
+        yield
+    finally:
+        del os.environ[variable]
+
+
+def _check_flags() -> None:
+    """jaxlib ends the process where XLA_FLAGS has a flag that it does not know.
+
+    It looks once: where JAX's backend is there, it has done so.
+
+    Raises:
+        StatusError: there is one.
+    """
+    import jaxlib
+
+    libraries = Path(jaxlib.__file__).parent.glob("*.so")
+    if "XLA_FLAGS" in os.environ and not _jax_has_started():
+        _runtime.check_xla_flags(str(max(libraries, key=lambda path: path.stat().st_size)))
+
+
+# Forks of processes that used JAX
+#
+# XLA's threads don't come along, and its locks may be held for ever.
+
+
+def _jax_has_started() -> bool:
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    return bridge is not None and bool(bridge.backends_are_initialized())
+
+
+def _has_only_python_threads() -> bool:
+    threads = len(list(Path("/proc/self/task").glob("*")))  # none where there is no such folder
+    return 0 < threads <= threading.active_count()
+
+
+def _note_fork() -> None:
+    global _is_fork_of_jax
+    _is_fork_of_jax = _is_fork_of_jax or _jax_has_started()
+
+
+# Of a fork that was before this import, XLA's threads tell, which are not there.
+_is_fork_of_jax = _jax_has_started() and _has_only_python_threads()
+os.register_at_fork(after_in_child=_note_fork)
 
 
 # Errors

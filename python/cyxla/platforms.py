@@ -6,13 +6,13 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import os
-import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cyxla import _runtime
+from cyxla.background import ProcessLock
 from cyxla.errors import ArgumentError, CyxlaError
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "loaded_plugin",
     "plugin_identity",
     "plugin_if_loaded",
-    "quiet",
 ]
 
 Option = bool | int | float | str | Sequence[int]
@@ -43,9 +42,6 @@ _ENTRY_POINT_GROUP = "cyxla.plugins"
 # The file of the plugin that comes first, and the platform that is the default, also its.
 _PLUGIN_VARIABLE = "CYXLA_PLUGIN"
 _PLATFORM_VARIABLE = "CYXLA_PLATFORM"
-
-# The log level at which plugins keep silent: errors are raised anyway.
-_NOTHING = "3"
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ class LoadedPlugin:
     identity: str = ""
 
 
-_lock = threading.Lock()
+_lock = ProcessLock()
 _loaded: LoadedPlugin | None = None
 _initialized = False  # by the user
 
@@ -218,8 +214,7 @@ def _load(path: Path, platform: str | None, options: dict[str, Option]) -> Loade
     """Loads a plugin for this process.  Called with the lock held."""
     global _loaded
     identity = _identity(path, options)
-    with quiet(_NOTHING):
-        handle = _runtime.Plugin(os.fspath(path), platform, options)
+    handle = _runtime.Plugin(os.fspath(path), platform, options)
     _loaded = LoadedPlugin(handle, PluginInfo(**handle.info()), identity)
     return _loaded
 
@@ -244,23 +239,6 @@ def _identity(path: Path, options: Mapping[str, Option]) -> str:
         times = f"{found.st_size} {found.st_mtime_ns} {found.st_ino}"
         return f"{path.resolve()} {times} {sorted(options.items())}"
     return ""
-
-
-@contextlib.contextmanager
-def quiet(level: str) -> Iterator[None]:
-    """XLA's libraries read once, while they are loaded, how much they log.
-
-    A value that the user has set stays.
-    """
-    variable = "TF_CPP_MIN_LOG_LEVEL"
-    if variable in os.environ:
-        yield
-        return
-    os.environ[variable] = level
-    try:
-        yield
-    finally:
-        del os.environ[variable]
 
 
 def _named_plugin(wanted: str) -> Iterator[PluginCandidate]:

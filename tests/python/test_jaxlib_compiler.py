@@ -1,6 +1,7 @@
 """Compiling with jaxlib: the same bits as jax.jit, its errors, and what it leaves alone."""
 
 import dataclasses
+import os
 import pickle
 import sys
 
@@ -109,6 +110,18 @@ def test_neither_jax_nor_a_plugin_is_needed(run_python, path, platforms):
 def test_quiet(run_python, path):
     code = "import os, sys; os.dup2(1, 2); sys.stderr = sys.stdout\n" + ALONE.split("print")[0]
     assert run_python(code, path) == ""
+
+
+@pytest.mark.parametrize("value", [None, "2"])
+def test_the_log_level_is_set_while_jaxlib_is_loaded(monkeypatch, value):
+    variable = "TF_CPP_MIN_LOG_LEVEL"
+    if value is None:
+        monkeypatch.delenv(variable, raising=False)
+    else:
+        monkeypatch.setenv(variable, value)
+    with jaxlib_compiler._quiet():
+        assert os.environ[variable] == (value or "1")
+    assert os.environ.get(variable) == value
 
 
 def test_not_in_a_fork(run_python, path):

@@ -182,18 +182,6 @@ def test_packages_that_are_not_installed_are_passed_over(monkeypatch):
     assert list(platforms._known_plugins()) == []
 
 
-@pytest.mark.parametrize("value", [None, "2"])
-def test_the_log_level_is_set_while_a_library_is_loaded(monkeypatch, value):
-    variable = "TF_CPP_MIN_LOG_LEVEL"
-    if value is None:
-        monkeypatch.delenv(variable, raising=False)
-    else:
-        monkeypatch.setenv(variable, value)
-    with platforms.quiet("3"):
-        assert os.environ[variable] == (value or "3")
-    assert os.environ.get(variable) == value
-
-
 # ---- initialize ----
 
 
