@@ -1,6 +1,7 @@
 """The examples, and the snippets of the README, do what they say."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,125 @@ def test_c_program(tmp_path: Path) -> None:
     missing = subprocess.run([program, "/no/such/plugin.so"], capture_output=True, text=True)
     assert missing.returncode == 1
     assert missing.stderr.startswith("PLUGIN_NOT_LOADED: can't load the plugin /no/such/plugin.so")
+
+
+# ---- program files, without Python ----
+
+#: The command that builds each example; FLAGS are those of `cyxla config`.
+LANGUAGES = {
+    "c/load.c": ["cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"],
+    "cpp/load.cpp": ["c++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"],
+    "fortran/load.f90": ["gfortran", "-std=f2008", "-Wall", "-Werror"],
+    "rust/load.rs": ["rustc", "-D", "warnings"],
+}
+
+DESCENT = "step    0: 58.500000\nstep 1000:  0.162122\nstep 2000:  0.035112\n"
+
+
+@pytest.fixture(scope="module")
+def rosenbrock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program file of the examples, made as they say."""
+    path = tmp_path_factory.mktemp("files") / "rosenbrock.cyxla"
+    function = "examples.rosenbrock:value_and_gradient"
+    command = ["-m", "cyxla", "compile", function, "--input", "f64[10]", "-o", str(path)]
+    subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
+    return path
+
+
+def build(example: str | Path, command: list[str], program: Path) -> None:
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    config = [sys.executable, "-m", "cyxla", "config", "--cflags", "--libs"]
+    flags = subprocess.run(config, capture_output=True, text=True, check=True).stdout.split()
+    if command[0] == "rustc":
+        flags = ["-C", f"link-args={' '.join(flags[1:])}"]
+    subprocess.run([*command, example, *flags, "-o", program], cwd=program.parent, check=True)
+
+
+@needs_library
+@pytest.mark.parametrize("example", LANGUAGES)
+def test_load(example: str, rosenbrock: Path, tmp_path: Path) -> None:
+    program = tmp_path / "load"
+    build(ROOT / "examples" / example, LANGUAGES[example], program)
+    run = subprocess.run([program, rosenbrock], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    if example == "c/load.c":  # it takes any function, of which it prints all results
+        assert run.stdout.startswith("result[0]: 605841.000000\nresult[1]: -2.000000 -200.000000")
+    else:
+        assert re.sub(r": +", ":", run.stdout) == re.sub(r": +", ":", DESCENT)
+    missing = subprocess.run([program, "missing.cyxla"], capture_output=True, text=True)
+    assert missing.returncode != 0
+    assert "missing.cyxla: can't open it" in missing.stdout + missing.stderr
+
+
+@pytest.mark.parametrize("example", LANGUAGES)
+def test_examples_are_short(example: str) -> None:
+    lines = (ROOT / "examples" / example).read_text().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 60
+
+
+@needs_library
+def test_cpp_header(rosenbrock: Path, tmp_path: Path) -> None:
+    """What the example does not show: single calls, views of the signature, and what it refuses."""
+    build(ROOT / "tests/python/use_header.cpp", LANGUAGES["cpp/load.cpp"], tmp_path / "use")
+    run = subprocess.run([tmp_path / "use", rosenbrock], capture_output=True, text=True)
+    assert run.stdout == (
+        "9 0\n"
+        "wrong number of inputs or outputs\n"
+        "output 1 has another type or size\n"
+        "output 1 has another type or size\n"
+        "INPUT_MISMATCH\n"
+        "INPUT_MISMATCH\n"
+    ), run.stderr
+
+
+MAPS = r"""
+#include <cyxla/cyxla.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  double x[10] = {0}, value = argc, gradient[10];
+  cyxla_input input = {x, CYXLA_F64, 10};
+  void *const outputs[] = {&value, gradient};
+  cyxla_executable *executable;
+  cyxla_error error = CYXLA_ERROR_INIT;
+  if (cyxla_load(argv[1], NULL, CYXLA_ENGINE_AUTO, &executable, &error) ||
+      cyxla_execute(executable, &input, outputs, 0, &error))
+    return puts(error.message), 1;
+  printf("%g\n", value);
+  for (int i = 2; i < argc; ++i) {
+    FILE *file = fopen(argv[i], "r");
+    for (int c = getc(file); c != EOF; c = getc(file)) putchar(c);
+  }
+  return 0;
+}
+"""
+
+
+@needs_library
+def test_no_python_and_no_plugin(rosenbrock: Path, tmp_path: Path) -> None:
+    """A C program that runs a program file has nothing else in its memory, and little of it."""
+    (tmp_path / "maps.c").write_text(MAPS)
+    program = tmp_path / "maps"
+    build(tmp_path / "maps.c", LANGUAGES["c/load.c"], program)
+    command = [program, rosenbrock, "/proc/self/maps", "/proc/self/status"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout.startswith("9\n"), run.stdout + run.stderr
+    mapped = {Path(name).name for name in re.findall(r" (/\S+)$", run.stdout, re.MULTILINE)}
+    system = re.compile(r"(libc|libdl|libm|libpthread|ld-linux.*|ld)[-.].*")
+    assert {each for each in mapped if not system.match(each)} == {"maps", "libcyxla.so"}
+    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", run.stdout)
+    assert int(peak) < 8 << 10
+
+
+@needs_library
+def test_library_needs_nothing_of_python() -> None:
+    library = PACKAGE / "lib/libcyxla.so"
+    symbols = subprocess.run(
+        ["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True
+    )
+    names = [line.split()[-1] for line in symbols.stdout.splitlines()]
+    assert names and not [name for name in names if re.match("_?Py", name)]
 
 
 def test_readme_python(tmp_path: Path) -> None:

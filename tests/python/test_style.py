@@ -34,6 +34,8 @@ def test_header_alone(compiler: str, standard: str) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
     language = "c" if standard == "c11" else "c++"
-    header = Path(cyxla.get_include()[0]) / "cyxla/cyxla.h"
+    name = "cyxla.h" if standard == "c11" else "cyxla.hpp"
+    header = Path(cyxla.get_include()[0]) / "cyxla" / name
     flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
-    run(compiler, f"-std={standard}", *flags, "-x", language, "-include", header, "/dev/null")
+    includes = ["-I", header.parents[1], "-include", header]
+    run(compiler, f"-std={standard}", *flags, "-x", language, *includes, "/dev/null")
