@@ -24,6 +24,10 @@ const char *const cyxla__helper_names[CYXLA__HELPER_COUNT] = {
     [CYXLA__HELPER_TRUNCDFHF2] = "truncdfhf2",
     [CYXLA__HELPER_POWIDF2] = "powidf2",
     [CYXLA__HELPER_POWISF2] = "powisf2",
+    [CYXLA__HELPER_LOG] = "log",
+    [CYXLA__HELPER_LOG2] = "log2",
+    [CYXLA__HELPER_FMOD] = "fmod",
+    [CYXLA__HELPER_FMODF] = "fmodf",
 };
 
 typedef struct object {
@@ -171,11 +175,12 @@ static int32_t write_place(writer *writer, size_t object, const cyxla__symbol *s
   return CYXLA_OK;
 }
 
-static int find_helper(cyxla__span name) {
-  if (name.size < 2 || memcmp(name.data, "__", 2)) return CYXLA__HELPER_COUNT;
-  const cyxla__span rest = {name.data + 2, name.size - 2};
-  int helper = 0;
-  while (helper < CYXLA__HELPER_COUNT && !cyxla__span_is(rest, cyxla__helper_names[helper]))
+/* The helper for the function that code calls by `name`; CYXLA__HELPER_COUNT: none. */
+static cyxla__helper find_helper(cyxla__span name) {
+  if (name.size > 2 && !memcmp(name.data, "__", 2))
+    name = (cyxla__span){name.data + 2, name.size - 2};
+  cyxla__helper helper = 0;
+  while (helper < CYXLA__HELPER_COUNT && !cyxla__span_is(name, cyxla__helper_names[helper]))
     ++helper;
   return helper;
 }
@@ -217,7 +222,7 @@ static const char *const registers[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp"
 
 static int32_t write_load(writer *writer, const target *target, uint64_t addend, unsigned to) {
   cyxla__text *text = writer->text;
-  const int helper = target->is_outside ? find_helper(target->name) : CYXLA__HELPER_COUNT;
+  const cyxla__helper helper = target->is_outside ? find_helper(target->name) : CYXLA__HELPER_COUNT;
   if (helper < CYXLA__HELPER_COUNT) {
     writer->needs_helper[helper] = true;
     cyxla__text_add(text, "  leaq %s_%s", writer->export->name, cyxla__helper_names[helper]);

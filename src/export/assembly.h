@@ -8,17 +8,20 @@
 #include "export/program.h"
 #include "export/text.h"
 
-/* Functions that XLA's compiler calls and no library has under their names: the driver brings
- * them. */
+/* Functions that the driver brings for the code, as direct/symbols.c does for the direct engine:
+ * those that no library has, and those of libm that don't take subnormal numbers for zero. */
 typedef enum cyxla__helper {
   CYXLA__HELPER_TRUNCDFHF2,
   CYXLA__HELPER_POWIDF2,
   CYXLA__HELPER_POWISF2,
+  CYXLA__HELPER_LOG,
+  CYXLA__HELPER_LOG2,
+  CYXLA__HELPER_FMOD,
+  CYXLA__HELPER_FMODF,
   CYXLA__HELPER_COUNT
 } cyxla__helper;
 
-/* Their names in the driver are those of compiler-rt without the underscores, after the
- * function's. */
+/* Their names in the driver, after that of the exported function. */
 extern const char *const cyxla__helper_names[CYXLA__HELPER_COUNT];
 
 /* Writes kernels and constants, and tells which helpers they need.  Symbols, all hidden: for

@@ -179,13 +179,59 @@ static void write_power(cyxla__text *text, const char *type, const char *name) {
                   type, name, type, type, name, type, type);
 }
 
+/* The versions of these functions that XLA is linked with take subnormal numbers for zero, as its
+ * kernels do; newer ones look at the bits, and give a NaN of the other sign. */
+static void write_logarithm(cyxla__text *text, const char *function, const char *name) {
+  cyxla__text_add(text,
+                  "/* To the kernels, subnormal numbers are zero; libm may look at their bits. */\n"
+                  "double %s(double value);\n"
+                  "HIDDEN_ double %s(double value);\n"
+                  "double %s(double value) {\n"
+                  "  if (value < 0) return __builtin_nan(\"\");\n"
+                  "  return %s(value < 0x1p-1022 ? 0 * value : value);\n"
+                  "}\n\n",
+                  function, name, name, function);
+}
+
+static void write_modulo(cyxla__text *text, const char *type, const char *function,
+                         const char *name, const char *least) {
+  cyxla__text_add(text,
+                  "/* To the kernels, subnormal numbers are zero; libm may look at their bits. */\n"
+                  "%s %s(%s value, %s divisor);\n"
+                  "HIDDEN_ %s %s(%s value, %s divisor);\n"
+                  "%s %s(%s value, %s divisor) {\n"
+                  "  return %s(value, divisor < %s && divisor > -%s ? 0 * divisor : divisor);\n"
+                  "}\n\n",
+                  type, function, type, type, type, name, type, type, type, name, type, type,
+                  function, least, least);
+}
+
 static void write_helper(const cyxla__export *export, cyxla__helper helper, cyxla__text *text) {
   char name[CYXLA__SYMBOL_SIZE];
   snprintf(name, sizeof name, "%s_%s", export->name, cyxla__helper_names[helper]);
-  if (helper == CYXLA__HELPER_TRUNCDFHF2)
-    cyxla__text_add(text, truncdfhf2, name, name);
-  else
-    write_power(text, helper == CYXLA__HELPER_POWIDF2 ? "double" : "float", name);
+  switch (helper) {
+    case CYXLA__HELPER_TRUNCDFHF2:
+      cyxla__text_add(text, truncdfhf2, name, name);
+      break;
+    case CYXLA__HELPER_POWIDF2:
+      write_power(text, "double", name);
+      break;
+    case CYXLA__HELPER_POWISF2:
+      write_power(text, "float", name);
+      break;
+    case CYXLA__HELPER_LOG:
+    case CYXLA__HELPER_LOG2:
+      write_logarithm(text, cyxla__helper_names[helper], name);
+      break;
+    case CYXLA__HELPER_FMOD:
+      write_modulo(text, "double", "fmod", name, "0x1p-1022");
+      break;
+    case CYXLA__HELPER_FMODF:
+      write_modulo(text, "float", "fmodf", name, "0x1p-126f");
+      break;
+    case CYXLA__HELPER_COUNT:
+      break;
+  }
 }
 
 /* ---- the program ---- */

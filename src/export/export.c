@@ -25,9 +25,9 @@ static int32_t check_options(const cyxla_export_options *options, cyxla_error *e
   if (!cyxla__identifier_is_function(options->name, CYXLA__FUNCTION_SIZE - 1))
     return cyxla__fail(
         error, CYXLA_INVALID_ARGUMENT,
-        "\"%.64s\" can't be the name of a C function of yours: that begins with a "
-        "letter, has at most %d letters, digits and underscores, and is no word of C "
-        "or C++ and no function of its libraries",
+        "\"%.64s\" can't be the name of a C function of yours: that has at most %d "
+        "letters, digits and underscores, begins with a letter, does not end in an underscore, "
+        "and is no word of C or C++ and no function of its libraries",
         options->name, CYXLA__FUNCTION_SIZE - 1);
   return CYXLA_OK;
 }

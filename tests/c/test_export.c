@@ -423,8 +423,9 @@ static void branches(void) {
 /* ---- kernels ---- */
 
 static void kernels(void) {
-  static const char *const names[] = {"sine", "weigh", "halve", "apply", "helpers"};
-  for (size_t i = 0; i < 5; ++i) {
+  static const char *const names[] = {"sine",    "weigh",      "halve",     "apply",
+                                      "helpers", "logarithms", "remainders"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
     recipe recipe = {.objects = {"kernels", "other_kernels"}};
     char name[64];
     for (uint64_t k = 0; k < COUNT; ++k) add_map(&recipe.thunks, names[i], IN + k, OUT + k);

@@ -65,6 +65,16 @@ def nested(params: Any, x: Any) -> Any:
     return {"loss": jnp.sum(y**2), "y": (y, y.T)}
 
 
+def functions_of_subnormal(x: Any, y: Any) -> Any:
+    logarithms = jnp.log(x), jnp.log2(x), jnp.log1p(x), jnp.log(x.astype(np.float32))
+    remainders = (
+        jnp.fmod(x, y),
+        jnp.fmod(y, x),
+        jnp.fmod(y.astype(np.float32), x.astype(np.float32)),
+    )
+    return *logarithms, *remainders, x**y, jnp.power(y, x), jnp.hypot(x, y), jnp.exp(x), jnp.exp2(y)
+
+
 def libm(x: Any) -> Any:
     return jnp.cbrt(x) + jnp.tan(x) + jnp.arctan2(x, 2.0) + jnp.power(jnp.abs(x), 1.7), jnp.fmod(
         x, 0.3
@@ -83,6 +93,10 @@ ALL_TYPES = [
     *(np.float16, np.float32, np.float64, np.complex64, np.complex128, np.bool_, jnp.bfloat16),
 ]
 
+SPECIAL = np.array(
+    [5e-324, -1e-310, 1e-310, 0, -0.0, 1e-40, -3e-39, np.inf, -2, np.nan, 0.7, 1e308]
+)
+
 CASES: dict[str, tuple[Any, ...]] = {
     "sine": (lambda x: jnp.sin(x) * 2, numbers(8, dtype=np.float32)),
     "rosenbrock": (jax.value_and_grad(rosenbrock), numbers(10)),
@@ -96,6 +110,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "conversions": (conversions, np.array([0.1, -65519.9, 1e-7, 1e300, np.nan, 6e-8, -0.0, 3.0])),
     "nested": (nested, {"w": [numbers(4, 3)], "b": numbers(3)}, numbers(5, 4)),
     "libm": (libm, numbers(9)),
+    "functions_of_subnormal": (functions_of_subnormal, SPECIAL, SPECIAL[::-1].copy()),
     "no_inputs": (lambda: (jnp.arange(5), jnp.full((2, 3), 0.1)),),
     "unused": (lambda x, y: y + 1, numbers(3), numbers(4)),
     "same_again": (lambda x: (x, x, x + 1), numbers(3)),
@@ -173,7 +188,7 @@ def direct(program: cyxla.Program, arrays: list[Any]) -> list[Any]:
 
 def assert_same_bits(found: list[Any], expected: list[Any]) -> None:
     for i, (a, b) in enumerate(zip(found, expected, strict=True)):
-        assert a.tobytes() == b.tobytes(), i
+        assert a.tobytes() == b.tobytes(), f"output {i}: {a} instead of {b}"
 
 
 # ---- results ----

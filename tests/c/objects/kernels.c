@@ -1,5 +1,5 @@
-/* Kernels as XLA's compiler makes them, for the tests of exports: functions of one frame.  All arrays are of
- * two floats. */
+/* Kernels as XLA's compiler makes them, for the tests of exports: functions of one frame.  All
+ * arrays are of two floats. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +19,10 @@ struct frame {
 };
 
 double sin(double value);
+double log(double value);
+double log2(double value);
+double fmod(double value, double divisor);
+float fmodf(float value, float divisor);
 float __truncdfhf2(double value); /* as LLVM calls it: half precision in the lower bits */
 double __powidf2(double base, int exponent);
 float __powisf2(float base, int exponent);
@@ -68,6 +72,20 @@ void *helpers(const struct frame *frame) {
   const float value = array(frame, 0)[0];
   array(frame, 1)[0] = __truncdfhf2(value);
   array(frame, 1)[1] = (float)__powidf2(value, -3) + __powisf2(value, 4);
+  return NULL;
+}
+
+/* Of numbers that are zero to the kernels. */
+void *logarithms(const struct frame *frame) {
+  volatile double subnormal = array(frame, 0)[0] * 1e-320;
+  array(frame, 1)[0] = (float)log(array(frame, 0)[0] < 1 ? subnormal : array(frame, 0)[0]);
+  array(frame, 1)[1] = (float)log2(array(frame, 0)[1] < 0 ? subnormal : array(frame, 0)[1]);
+  return NULL;
+}
+
+void *remainders(const struct frame *frame) {
+  array(frame, 1)[0] = fmodf(array(frame, 0)[0], array(frame, 0)[1]);
+  array(frame, 1)[1] = (float)fmod(array(frame, 0)[1], 0.3);
   return NULL;
 }
 
