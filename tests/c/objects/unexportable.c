@@ -1,5 +1,5 @@
-/* Code that the direct engine's linker takes, and that can't be made independent of its address: one of these
- * for each object. */
+/* Code that the direct engine's linker takes, and that can't be made independent of its address:
+ * one of these for each object. */
 #if defined(FIXED)
 /* An instruction whose address of 64 bits is not for a register. */
 __asm__(
