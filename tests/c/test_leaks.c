@@ -134,7 +134,7 @@ int main(int argument_count, char **arguments) {
   const long megabyte = 1L << 20;
   const long compilations = using_fake ? rounds / 200 : rounds / 10000;
   fprintf(stderr, "calls\n");
-  check_flat(call, rounds, megabyte);
+  check_flat(call, engine == CYXLA_ENGINE_DIRECT ? 10 * rounds : rounds, megabyte);
   check_flat(call_with_new_memory, rounds / 10, megabyte);
   fprintf(stderr, "failing calls\n");
   check_flat(call_wrongly, rounds / 10, megabyte);
