@@ -15,15 +15,9 @@ from __future__ import annotations
 import argparse
 import ctypes
 import statistics
-import subprocess
-import tempfile
-import time
-from pathlib import Path
 
-from execute import HERE, Function, build
+from execute import Function, build
 from functions import FUNCTIONS
-
-import cyxla
 
 CONTENDERS = ["bare", "state", "bound", "direct", "raw"]
 
@@ -108,28 +102,6 @@ def print_loading(functions: list[Function], rounds: int) -> None:
         )
 
 
-def print_start(function: Function, rounds: int) -> None:
-    """A C program without plugin and Python: process start, load, first result, end."""
-    library = Path(cyxla.__file__).parent / "lib"
-    folder = Path(tempfile.mkdtemp())
-    (folder / "executable").write_bytes(function.bytes)
-    subprocess.run(
-        ["cc", "-O2", f"-I{HERE.parent / 'include'}", str(HERE / "start.c"), "-o"]
-        + [str(folder / "start"), f"-L{library}", "-lcyxla", f"-Wl,-rpath,{library}"],
-        check=True,
-    )
-    command = [str(folder / "start"), str(folder / "executable")]
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        subprocess.run(command, check=True)
-        times.append(1e3 * (time.perf_counter() - start))
-    print(
-        f"{function.name}: a process without a plugin starts, loads, runs and ends in "
-        f"{statistics.median(times):.2f} ms (at best {min(times):.2f})"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -147,7 +119,6 @@ def main() -> None:
     ):
         print(f"\n{title}")
         report(small, arguments.rounds)
-    print_start(functions[0], min(arguments.rounds, 100))
 
 
 if __name__ == "__main__":

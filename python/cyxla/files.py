@@ -202,8 +202,8 @@ def load(path: str | os.PathLike[str], *, engine: str | None = None) -> _runtime
 
     The direct engine takes the stored executable where it was compiled for a processor like this
     one. PJRT's engine takes it where the installed plugin has compiled it. In all other cases the
-    program in the file is compiled again, with the same options: `executable.statistics.from_cache`
-    is False then, and `executable.statistics.recompiled` says why.
+    program in the file is compiled again, with the same options, and
+    `executable.statistics.recompiled` says why.
 
     A program file is code: load only what you would also run.
 

@@ -174,6 +174,41 @@ def test_library_needs_nothing_of_python() -> None:
     assert names and not [name for name in names if re.match("_?Py", name)]
 
 
+@needs_library
+def test_readme_without_python(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (commands,) = re.findall(
+        r"```sh\n(cyxla compile.*?)```", (ROOT / "README.md").read_text(), re.S
+    )
+    script = re.sub(r"\bcyxla (compile|run|config)", rf"{sys.executable} -m cyxla \1", commands)
+    run = subprocess.run(
+        ["sh", "-ec", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "direct engine\nresult[0]: float64[] = 605841.0\n" in run.stdout
+    assert run.stdout.endswith(
+        "result[1]: -2.000000 -200.000000 1002.000000 5804.000000 "
+        "16606.000000 35808.000000 65810.000000 109012.000000 167814.000000 -11000.000000\n"
+    )
+
+
+@needs_library
+def test_cmake(rosenbrock: Path, tmp_path: Path) -> None:
+    """The Python package is found as an installation of the C library is."""
+    if not shutil.which("cmake") or subprocess.run(["cmake", "--version"]).returncode:
+        pytest.skip("cmake is not installed")
+    config = [sys.executable, "-m", "cyxla", "config", "--cmakedir"]
+    folder = subprocess.run(config, capture_output=True, text=True, check=True).stdout.strip()
+    options = [f"-Dcyxla_DIR={folder}", f"-DEXAMPLE={ROOT / 'examples/c/load.c'}"]
+    for command in (
+        ["cmake", "-S", ROOT / "tests/install", "-B", tmp_path, *options],
+        ["cmake", "--build", tmp_path],
+    ):
+        subprocess.run(command, check=True)
+    for program in ("load-cyxla", "load-static"):
+        run = subprocess.run([tmp_path / program, rosenbrock], capture_output=True, text=True)
+        assert run.stdout.startswith("result[0]: 605841.000000\n"), run.stderr
+
+
 def test_readme_python(tmp_path: Path) -> None:
     script = tmp_path / "snippet.py"
     script.write_text(snippet("python") + "\nprint(result, result.dtype)\n")
@@ -223,3 +258,16 @@ def test_bench_runs() -> None:
     output = run_python(ROOT / "bench/execute.py", "--rounds", "3", "sin3", "mlp")
     assert re.search(r"\| sin3 \| .* \|", output)
     assert np.all([float(each) > 0 for each in re.findall(r"(\d+\.\d+) \|", output)])
+
+
+@needs_library
+def test_bench_start_runs() -> None:
+    """Its exit status says whether it was fast enough, which a busy machine can't promise."""
+    command = [sys.executable, ROOT / "bench/start.py", "--rounds", "1"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert re.findall(r"^\| (\w+) \| [\d.,]+ \(", run.stdout, re.MULTILINE) == [
+        "C",
+        "Python",
+        "JAX",
+    ]
+    assert run.returncode == ("yes" not in run.stdout), run.stderr
