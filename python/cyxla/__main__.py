@@ -7,10 +7,10 @@ import os
 import sys
 
 import cyxla
-from cyxla.commands import bench, compile, config, export, inspect, plugins, run, targets
+from cyxla.commands import bench, cache, compile, config, export, inspect, plugins, run, targets
 from cyxla.errors import CyxlaError
 
-_VERBS = (compile, inspect, run, bench, export, config, plugins, targets)
+_VERBS = (compile, inspect, run, bench, export, cache, config, plugins, targets)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -217,10 +217,6 @@ def _entries(folder: Path) -> Iterator[_Entry]:
     return (each for each in _all_files(folder) if each.path.suffix == _SUFFIX)
 
 
-def _unfinished(folder: Path) -> Iterator[_Entry]:
-    return (each for each in _all_files(folder) if _UNFINISHED.fullmatch(each.path.name))
-
-
 def _all_files(folder: Path) -> Iterator[_Entry]:
     with contextlib.suppress(OSError), os.scandir(folder) as found:
         for each in found:
@@ -232,10 +228,7 @@ def _all_files(folder: Path) -> Iterator[_Entry]:
 def _make_room(folder: Path, size: int) -> None:
     """Removes what nobody will finish, and of the entries those that served longest ago, until the
     rest has `size` bytes at most."""
-    oldest = time.time() - _ABANDONED_AFTER
-    for each in _unfinished(folder):
-        if each.last_use < oldest:
-            _remove(each.path)
+    _remove_abandoned(folder)
     entries = sorted(_entries(folder))
     total = sum(each.size for each in entries)
     for each in entries:
@@ -243,6 +236,14 @@ def _make_room(folder: Path, size: int) -> None:
             break
         _remove(each.path)
         total -= each.size
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Removes unfinished files, but those that another process may just be writing."""
+    oldest = time.time() - _ABANDONED_AFTER
+    for each in _all_files(folder):
+        if _UNFINISHED.fullmatch(each.path.name) and each.last_use < oldest:
+            _remove(each.path)
 
 
 def _remove(path: Path) -> None:
@@ -265,11 +266,12 @@ def status() -> CacheStatus:
 
 
 def clear() -> int:
-    """Removes everything from the cache; returns how many entries there were."""
+    """Removes all entries from the cache; returns how many there were."""
     folder = directory()
     entries = list(_entries(folder))
-    for each in (*entries, *_unfinished(folder)):
+    for each in entries:
         _remove(each.path)
+    _remove_abandoned(folder)
     _remove(folder / _HITS)
     return len(entries)
 

@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -121,14 +122,30 @@ def jaxlib_identity() -> str | None:
         f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}"
         for path in sorted(Path(folder).glob("*.so"))
     ]
-    return ", ".join([_version("jaxlib"), *libraries])
+    # Only where its module is: to look everywhere else takes longer than a hit.
+    beside = importlib.metadata.distributions(name="jaxlib", path=[str(Path(folder).parent)])
+    return ", ".join([*map(_version_of, beside), *libraries])
 
 
 def _version(distribution: str) -> str:
     try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
+        return _installed_version(distribution)
+    except ArgumentError:
         return "unknown"
+
+
+def _installed_version(distribution: str) -> str:
+    try:
+        return _version_of(importlib.metadata.distribution(distribution))
+    except importlib.metadata.PackageNotFoundError:
+        raise ArgumentError(f"the distribution {distribution!r} is not installed") from None
+
+
+def _version_of(distribution: importlib.metadata.Distribution) -> str:
+    """As its attribute, which imports a parser of mail: that takes longer than many hits."""
+    metadata = distribution.read_text("METADATA") or ""
+    version = re.search(r"^Version:\s*(\S+)", metadata, re.MULTILINE)
+    return version[1] if version else "unknown"
 
 
 # XLA reads its flags once.
@@ -210,13 +227,6 @@ def _text_of(part: object) -> str:
             f"{name or repr(function)} has no source text ({error}): give a text in its place"
         ) from None
     return json.dumps([function.__module__, name, source])
-
-
-def _installed_version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        raise ArgumentError(f"the distribution {distribution!r} is not installed") from None
 
 
 def _settings_of_jax() -> dict[str, str]:
