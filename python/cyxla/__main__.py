@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 
 import cyxla
@@ -16,8 +17,8 @@ _VERBS = (compile, inspect, run, bench, export, cache, config, plugins, targets)
 def main(arguments: list[str] | None = None) -> int:
     """Does what the arguments say; returns the exit status.
 
-    That is 0, or 1 where something goes wrong, which is told in one line on stderr; wrong arguments
-    end the process with 2, as argparse does it.
+    That is 0, 1 where something goes wrong, which is told in one line on stderr, or 130 after
+    Ctrl-C; wrong arguments end the process with 2, as argparse does it.
     """
     parser = argparse.ArgumentParser(
         prog="cyxla", description="Program files of JAX functions, and what is installed."
@@ -30,6 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         return int(chosen.run(chosen))
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT  # as shells tell it
     except BrokenPipeError:
         # As for `cyxla targets | head`: nobody reads on, and Python shall not complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -55,8 +55,8 @@ cdef class Executable:
     cdef readonly str engine_reason
     cdef readonly object thunks
     cdef readonly object program
-    cdef public object statistics
-    cdef public object origin     # a cyxla.compilation.Origin
+    cdef readonly object statistics
+    cdef readonly object origin   # a cyxla.compilation.Origin
 
 # Runs an executable once and waits for the results: 0, or -1 on failure (see error_info).
 #

@@ -652,6 +652,12 @@ cdef Executable make_executable(Handle handle, program):
     return executable
 
 
+def set_history(Executable executable not None, statistics, origin) -> None:
+    """Tells an executable how it was made: its CompileStatistics, and its Origin."""
+    executable.statistics = statistics
+    executable.origin = origin
+
+
 cdef tuple array_types(const cyxla_array_type *types, size_t count, str names):
     """Inputs or outputs; `names` is how those are called that have no name of their own."""
     return tuple(
@@ -998,21 +1004,19 @@ def time_calls(Executable executable not None, args, size_t samples, size_t coun
     cdef BoundCall *bound = NULL
     cdef double[::1] times = np.zeros(samples)
     cdef size_t i, j
-    cdef int32_t status
+    cdef bint failed = False
     cdef cyxla_error error
     error.struct_size = sizeof(error)
+    error.code = 0
     check(cyxla_bind(handle.executable, arrays.inputs, arrays.outputs, &bound, &error), &error)
     with nogil:
-        status = cyxla_bound_call_execute(bound, &error)
         for i in range(samples):
-            if status:
-                break
             times[i] = now()
             for j in range(count):
-                status = status or cyxla_bound_call_execute(bound, &error)
+                failed |= cyxla_bound_call_execute(bound, &error) != 0
             times[i] = (now() - times[i]) / count
         cyxla_bound_call_destroy(bound)
-    check(status, &error)
+    check(error.code if failed else 0, &error)
     return np.asarray(times)
 
 

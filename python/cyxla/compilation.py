@@ -386,11 +386,9 @@ def _finished(
 ) -> tuple[_runtime.Executable, CompileStatistics]:
     """The executable, which knows how it was made, and the statistics."""
     executable = made.executable
-    executable.origin = _origin(made, options)
-    executable.statistics = statistics_of(
-        executable, start, made.plugin, made.compiler, is_low_latency
-    )
-    return executable, executable.statistics
+    statistics = statistics_of(executable, start, made.plugin, made.compiler, is_low_latency)
+    _runtime.set_history(executable, statistics, _origin(made, options))
+    return executable, statistics
 
 
 def _found(
@@ -398,13 +396,13 @@ def _found(
 ) -> tuple[_runtime.Executable, CompileStatistics]:
     """The same for what was in the cache."""
     executable = hit.executable
-    executable.origin = hit.origin
-    executable.statistics = dataclasses.replace(
+    statistics = dataclasses.replace(
         statistics_of(executable, start, hit.plugin, hit.compiler, hit.low_latency),
         from_cache=True,
         workaround=hit.workaround,
     )
-    return executable, executable.statistics
+    _runtime.set_history(executable, statistics, hit.origin)
+    return executable, statistics
 
 
 def _origin(made: _Made, options: dict[str, Option]) -> Origin:

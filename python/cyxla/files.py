@@ -227,10 +227,8 @@ def load(path: str | os.PathLike[str], *, engine: str | None = None) -> _runtime
         except _Misfit as misfit:
             reason = f"{os.fsdecode(path)}: {misfit}"
             return _compile_again(contents, program, engine, reason)
-    executable.origin = Origin(
-        contents.fingerprint, contents.options, contents.producers, contents.targets
-    )
-    executable.statistics = statistics_of(executable, start, plugin)
+    origin = Origin(contents.fingerprint, contents.options, contents.producers, contents.targets)
+    _runtime.set_history(executable, statistics_of(executable, start, plugin), origin)
     return executable
 
 
@@ -292,7 +290,8 @@ def _compile_again(
         )
     except CyxlaError as error:
         raise CyxlaError(f"{reason}; it can't be compiled again: {error}") from error
-    executable.statistics = dataclasses.replace(statistics, recompiled=reason)
+    statistics = dataclasses.replace(statistics, recompiled=reason)
+    _runtime.set_history(executable, statistics, executable.origin)
     return executable
 
 

@@ -292,7 +292,7 @@ def test_without_a_program(plain):
 
 def test_attributes_are_read_only(plain):
     executable, _ = cx.compile_program(plain)
-    for name in ("engine", "engine_reason", "thunks"):
+    for name in ("engine", "engine_reason", "thunks", "program", "statistics", "origin"):
         with pytest.raises(AttributeError):
             setattr(executable, name, None)
 

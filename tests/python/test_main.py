@@ -97,6 +97,14 @@ def test_nobody_reads_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     assert (tmp_path / "output").read_text() == ""
 
 
+def test_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def list_plugins(chosen: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(plugins, "list_plugins", list_plugins)
+    assert command.main([]) == 130
+
+
 def test_the_command_is_installed() -> None:
     script = Path(sys.executable).with_name("cyxla")
     if not script.exists():
@@ -184,6 +192,7 @@ def test_compile_for_an_engine(here: Path, capsys: pytest.CaptureFixture[str]) -
         ("functions_of_the_test:missing", "AttributeError: .*'missing'"),
         ("no_such_module:function", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("jax.numpy:fft.fft", "the direct engine can't run it"),
+        ("cyxla:get_include", "can't be called with 1 positional arguments"),
     ],
 )
 def test_compile_refuses(
@@ -381,12 +390,14 @@ def test_run_reads_and_writes(scale: Path, capsys: pytest.CaptureFixture[str]) -
         (["-i", "one", "-i", "2"], "'one' is neither a file"),
         (["-i", "missing.npy", "-i", "2"], "No such file"),
         (["-i", "text.npy", "-i", "2"], "text.npy"),
+        (["-i", "empty.npy", "-i", "2"], "empty.npy"),
     ],
 )
 def test_run_refuses(
     scale: Path, fails: Callable[..., str], arguments: list[str], message: str
 ) -> None:
     Path("text.npy").write_text("text")
+    Path("empty.npy").touch()
     assert re.search(message, fails("run", scale, *arguments))
 
 

@@ -76,7 +76,7 @@ def read_input(value: str, array_type: ArrayType) -> Any:
     if value.endswith(".npy"):
         try:
             array: Any = np.load(value)
-        except ValueError as error:
+        except (EOFError, ValueError) as error:
             raise ArgumentError(f"{value}: {error}") from error
         # NumPy does not know the names of other packages' types, such as bfloat16.
         is_unnamed = array.dtype.kind == "V" and array.dtype.itemsize == array_type.dtype.itemsize
