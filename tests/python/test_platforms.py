@@ -120,6 +120,42 @@ print([line for line in open("/proc/self/maps") if "pjrt" in line])
     assert printed.strip() == "[]"
 
 
+def test_the_environment_names_the_plugin(run_hello, tmp_path):
+    path = cx.find_plugins()[-1].path
+    printed = run_hello(
+        "print(cx.find_plugins()[0].name, run().path)", env={"CYXLA_PLUGIN": str(path)}
+    )
+    assert printed.split() == ["CYXLA_PLUGIN", str(path)]
+    missing = tmp_path / "missing.so"
+    code = """
+try:
+    cx.initialize()
+except cx.StatusError as error:
+    print(error)
+"""
+    assert str(missing) in run_hello(code, env={"CYXLA_PLUGIN": str(missing)})
+
+
+def test_the_environment_names_the_platform(monkeypatch, tmp_path):
+    cpu = platforms.PluginCandidate("one", "cpu", tmp_path, {})
+    tpu = platforms.PluginCandidate("other", "tpu", tmp_path, {})
+    monkeypatch.setattr(platforms, "find_plugins", lambda: [cpu, tpu])
+    monkeypatch.setenv("CYXLA_PLATFORM", "tpu")
+    assert platforms.default_candidate() == tpu
+    assert platforms.default_candidate("cpu") == cpu
+    monkeypatch.setenv("CYXLA_PLATFORM", "cuda")
+    with pytest.raises(cx.CyxlaError, match="for the platform 'cuda' is installed"):
+        platforms.default_candidate()
+    monkeypatch.setenv("CYXLA_PLUGIN", "libcuda_plugin.so")
+    named = platforms.default_candidate()
+    assert (named.name, named.platform, str(named.path)) == (
+        "CYXLA_PLUGIN", "cuda", "libcuda_plugin.so"
+    )  # fmt: skip
+    assert platforms.default_candidate("cpu") == cpu
+    monkeypatch.delenv("CYXLA_PLATFORM")
+    assert platforms.default_candidate("tpu").name == "CYXLA_PLUGIN", "as the C library does"
+
+
 def test_announced_plugins_come_first(announced, run_hello):
     path = cx.find_plugins()[0].path
     environment = announced(
