@@ -53,7 +53,7 @@ static bool next_flag(cyxla__span *text, cyxla__span *out_flag) {
 
 /* Whether `text`, with its NUL, is in the library: as the names of all of its flags are. */
 static bool has_text(cyxla__span library, const char *text) {
-  return memmem(library.data, library.size, text, strlen(text) + 1) != NULL;
+  return library.size && memmem(library.data, library.size, text, strlen(text) + 1);
 }
 
 static bool is_known(cyxla__span library, cyxla__span flag) {
