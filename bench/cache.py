@@ -65,7 +65,7 @@ def main() -> None:
     if chosen.measure:
         measure(chosen.measure, chosen.rounds)
         return
-    print("| program | entry | compile | first | hit (minimum) | compile/hit |")
+    print("| program | entry | compile | first hit | hit (minimum) | compile/hit |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for name, depth in SIZES.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -45,6 +45,7 @@ def compile_often(program: cyxla.Program, compiler: str) -> Callable[[int], None
 
 
 def main() -> None:
+    os.environ["CYXLA_CACHE"] = "0"  # what is compiled again and again is to be compiled
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("functions", nargs="*", metavar="function", help=", ".join(FUNCTIONS))
     parser.add_argument("--calls", type=int, default=10_000_000)

@@ -51,16 +51,17 @@ class CompileStatistics:
 
     Attributes:
         seconds: wall time from the program to the executable.
-        from_cache: whether the executable was loaded rather than compiled.
+        from_cache: whether the executable was loaded, from the disk cache or by the caller, rather
+            than compiled.
         code_bytes: machine code, in bytes; None where that is not told.
         temp_bytes: temporaries of one run, in bytes; None where that is not told.
         platform: what it was compiled for.
         plugin: the plugin that compiled or runs it, with its versions; None where none was needed.
         workaround: what was done about a known fault of the plugin; None: nothing.
         engine: what runs it, "direct" or "pjrt".
-        compiler: what compiled it, such as "jaxlib 0.11.2" or the path of the plugin; None where it
-            was loaded.
-        low_latency: whether it was compiled for low latency; None where it was loaded.
+        compiler: what compiled it, such as "jaxlib 0.11.2" or the path of the plugin; None where
+            the caller loaded it.
+        low_latency: whether it was compiled for low latency; None where the caller loaded it.
         recompiled: why the executable in a program file was not taken; None where it was, and where
             there was no file.
     """
@@ -178,9 +179,9 @@ def load_executable(
 
     The bytes are native code: load only what you would also run.  They must be of this program.
     Bytes that need another processor are not run: the program is compiled instead, as by
-    `compile_program(program, engine=engine)`, and `from_cache` is False.  The direct engine needs
-    no plugin; PJRT's takes bytes of the same plugin on the same kind of machine, and on platforms
-    other than the CPU does not notice inputs of another type that have the same size.
+    `compile_program(program, engine=engine)`.  The direct engine needs no plugin; PJRT's takes
+    bytes of the same plugin on the same kind of machine, and on platforms other than the CPU does
+    not notice inputs of another type that have the same size.
 
     Args:
         engine: as for `compile_program`.
