@@ -778,7 +778,8 @@ def test_a_hit_tells_what_the_compilation_told(
 
 def test_a_hit_tells_the_workaround(program: cyxla.Program) -> None:
     executable, statistics = cyxla.compile_program(program, compiler="jaxlib")
-    executable.statistics = dataclasses.replace(statistics, workaround="arctan: mended")
+    mended = dataclasses.replace(statistics, workaround="arctan: mended")
+    _runtime.set_history(executable, mended, executable.origin)
     request = executable_cache.Request(program, {}, "False", "auto", "jaxlib")
     executable_cache.keep(request, executable, None, True)
     hit = executable_cache.find(request)
