@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 _SUFFIX = ".cyxla"
+
+# Others are not touched, in case that the directory is one with program files of the user's.
+_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.cyxla")
 _HITS = "hits"
 
 # What libcyxla calls a file that it has not finished; see src/base/disk_posix.c.
@@ -214,7 +217,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(folder: Path) -> Iterator[_Entry]:
-    return (each for each in _all_files(folder) if each.path.suffix == _SUFFIX)
+    return (each for each in _all_files(folder) if _ENTRY_NAME.fullmatch(each.path.name))
 
 
 def _all_files(folder: Path) -> Iterator[_Entry]:

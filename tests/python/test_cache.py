@@ -470,8 +470,9 @@ def test_status_clear_verify(folder: Path) -> None:
     assert cache.verify() == []
     bad = folder / f"{KEY}.cyxla"
     bad.write_bytes(bad.read_bytes()[:-1])
-    (folder / "empty.cyxla").touch()
-    assert sorted(cache.verify()) == [bad, folder / "empty.cyxla"]
+    empty = folder / f"{'a' * 64}.cyxla"
+    empty.touch()
+    assert sorted(cache.verify()) == [bad, empty]
     assert cache.verify() == []
     (folder / ".cyxla-5-6.tmp").touch()
     os.utime(folder / ".cyxla-5-6.tmp", (0, 0))
@@ -503,6 +504,19 @@ def test_the_command(
     monkeypatch.setenv("CYXLA_CACHE", "0")
     assert command.main(["cache", "show"]) == 0
     assert capsys.readouterr().out.startswith(f"directory  {folder} (switched off)\nentries    0\n")
+
+
+def test_files_of_the_user_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may have put the cache where his program files are."""
+    cache.store(KEY, SMALL)
+    mine = folder / "energy.cyxla"
+    mine.write_bytes(bytes(3000))
+    os.utime(mine, (0, 0))
+    monkeypatch.setenv("CYXLA_CACHE_MAX_BYTES", "1000")
+    cache.store(OTHER_KEY, SMALL)
+    assert cache.verify() == []
+    cache.clear()
+    assert entries(folder) == [mine]
 
 
 def test_a_broken_count_of_hits_begins_again(folder: Path) -> None:
