@@ -52,8 +52,7 @@ static inline cyxla__fpenv cyxla__fpenv_get(void) {
 }
 
 static inline void cyxla__fpenv_restore(cyxla__fpenv before) {
-  if (cyxla__fpenv_get() != before)
-    __asm__ volatile("msr fpcr, %0" : : "r"(before) : "memory");
+  if (cyxla__fpenv_get() != before) __asm__ volatile("msr fpcr, %0" : : "r"(before) : "memory");
 }
 
 static inline cyxla__fpenv cyxla__fpenv_enter(void) {
