@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
+import signal
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -14,6 +18,8 @@ T = TypeVar("T")
 
 # XLA's compilers need some MiB; only what is used takes memory.
 _STACK_SIZE = 64 << 20
+
+_THREAD_NAME = "cyxla compiler"
 
 
 class ProcessLock:
@@ -92,9 +98,25 @@ def _start(work: Callable[[], Any]) -> bool:
         before = threading.stack_size(_STACK_SIZE)
         try:
             # Of its own account: a thread inherits whether it is a daemon.
-            threading.Thread(target=work, name="cyxla compiler", daemon=False).start()
+            threading.Thread(target=work, name=_THREAD_NAME, daemon=False).start()
         except RuntimeError:
             return False
         finally:
             threading.stack_size(before)
     return True
+
+
+@atexit.register
+def _end_at_once() -> None:
+    """Python has waited for all threads by now, unless a Ctrl-C has ended that, too.
+
+    Then it would kill a thread that compiles, which C++ code does not survive: so the process ends
+    here, as by a Ctrl-C.
+    """
+    if not any(thread.name == _THREAD_NAME for thread in threading.enumerate()):
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # it may be closed, or None
+            stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)

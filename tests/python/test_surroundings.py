@@ -4,6 +4,7 @@ the end of the process, and other libraries in it."""
 import importlib.util
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import textwrap
@@ -326,6 +327,24 @@ def test_ctrl_c_twice_ends_the_process(path, slow_path, compiler):
     assert errors.count("KeyboardInterrupt") == 2
 
 
+def test_a_compiler_that_python_does_not_wait_for(monkeypatch):
+    killed = []
+    monkeypatch.setattr(os, "kill", lambda *arguments: killed.append(arguments))
+    background._end_at_once()
+    assert not killed
+    handler = signal.getsignal(signal.SIGINT)
+    finished = threading.Event()
+    thread = threading.Thread(target=finished.wait, name=background._THREAD_NAME)
+    thread.start()
+    try:
+        background._end_at_once()
+    finally:
+        finished.set()
+        thread.join()
+        signal.signal(signal.SIGINT, handler)
+    assert killed == [(os.getpid(), signal.SIGINT)]
+
+
 def test_what_a_thread_returns_and_raises():
     assert background.run(divmod, 7, 2) == (3, 1)
     assert background.run(int, "ff", base=16) == 255
@@ -345,11 +364,12 @@ def test_without_threads_the_caller_does_the_work(monkeypatch):
 
 
 def test_a_thread_costs_little():
-    background.run(int)
-    start = time.perf_counter()
+    seconds = []
     for _ in range(100):
+        start = time.perf_counter()
         background.run(int)
-    assert (time.perf_counter() - start) / 100 < 0.001
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.0005  # what else the machine does is in the others
 
 
 # ---- small stacks ----
