@@ -7,7 +7,6 @@ jaxlib have builds of their own: results may differ by roundings where the execu
 
 import functools
 import pickle
-from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -16,152 +15,13 @@ import numpy as np
 import pytest
 from differential import DTYPES, compare, generator_of, same_xla, x64_for
 from jax.lax import linalg as lax_linalg
+from linalg_cases import CASES, UNSTABLE, is_right, matrix, right_side
 
 import cyxla as cx
 from cyxla import custom_calls, platforms
 
-TYPES = ("f32", "f64", "c64", "c128")
 SIZES = (0, 1, 3, 50)
 BATCH = (2, 3, 4)  # of matrices of four rows
-
-#: For what is put together from functions of which all types are tried.
-SOME = ("c128",)
-
-#: What JAX makes no promise for that it stays the same.
-UNSTABLE = [
-    f"lapack_{letter}{name}_ffi"
-    for name in (
-        "gehrd",
-        "hetrd",
-        "sytrd",
-        "geqp3",
-        "gtsv",
-        "trsyl",
-        "gees",
-        "geesx",
-        "gesvd",
-        "ormqr",
-        "unmqr",
-    )
-    for letter in "sdcz"
-] + ["tridiagonal_solve_perturbed_ffi"]
-
-PRODUCTS = {"dot", "ynn-fusion"}
-
-#: In units of rounding of each result's largest value: where plugin and jaxlib have products of
-#: different builds, and where they are different versions of XLA.
-TOLERANCE = 16
-
-
-# ---- functions ----
-
-
-@dataclass(frozen=True)
-class Case:
-    """A function of one matrix, or batch of them: what kind it takes, and from which size on."""
-
-    function: object
-    matrix: str = "general"
-    least: int = 0
-    types: tuple = TYPES
-
-
-def right_side(a):
-    """Two columns for the right side of an equation, without an input of their own."""
-    return jnp.concatenate([a[..., :, :1] + 1, a[..., :, -1:] - 2], axis=-1)
-
-
-def least_squares(a):
-    function = lambda a: jnp.linalg.lstsq(a, right_side(a))  # noqa: E731
-    return function(a) if a.ndim == 2 else jax.vmap(jax.vmap(function))(a)
-
-
-def unbatched(function):
-    """For functions that take one matrix, or don't see that they are given several."""
-
-    def apply(a):
-        return function(a) if a.ndim == 2 else jax.vmap(jax.vmap(function))(a)
-
-    return apply
-
-
-def householder(a):
-    reflectors, scales = jnp.linalg.qr(a, mode="raw")
-    reflectors = jnp.swapaxes(reflectors, -1, -2)
-    return (
-        lax_linalg.householder_product(reflectors, scales),
-        lax_linalg.ormqr(reflectors, scales, a),
-        lax_linalg.ormqr(reflectors, scales, a, left=False, transpose=True),
-    )
-
-
-def tridiagonal_solve(a, **options):
-    d = jnp.diagonal(a, axis1=-2, axis2=-1)
-    zeros = jnp.zeros_like(d[..., :1])
-    lower = jnp.concatenate([zeros, d[..., 1:] / 9], axis=-1)
-    upper = jnp.concatenate([d[..., 1:] / 7, zeros], axis=-1)
-    return lax_linalg.tridiagonal_solve(lower, d, upper, right_side(a), **options)
-
-
-CASES = {
-    "cholesky": Case(jnp.linalg.cholesky, "positive"),
-    "scipy.cholesky": Case(jsl.cholesky, "positive", types=SOME),
-    "cho_solve": Case(
-        lambda a: jsl.cho_solve(jsl.cho_factor(a, lower=True), right_side(a)),
-        "positive",
-        1,
-        types=SOME,
-    ),
-    "solve": Case(lambda a: jnp.linalg.solve(a, right_side(a))),
-    "triangular_solve": Case(
-        lambda a: lax_linalg.triangular_solve(a, right_side(a), left_side=True, lower=True),
-        "triangular",
-    ),
-    "triangular_solve_right": Case(
-        lambda a: lax_linalg.triangular_solve(a, a, lower=True, transpose_a=True), "triangular"
-    ),
-    "solve_triangular": Case(
-        unbatched(lambda a: jsl.solve_triangular(a, right_side(a), lower=True, trans="C")),
-        "triangular",
-        1,
-        types=SOME,
-    ),
-    "lax.lu": Case(lax_linalg.lu),
-    "lu": Case(unbatched(jsl.lu)),
-    "lu_factor": Case(jsl.lu_factor, types=SOME),
-    "qr": Case(jnp.linalg.qr),
-    "qr_complete": Case(
-        lambda a: jnp.linalg.qr(a[..., :, :2], mode="complete"), least=2, types=SOME
-    ),
-    "householder": Case(householder, least=1),
-    "qr_pivoting": Case(unbatched(lambda a: jsl.qr(a, pivoting=True))),
-    "svd_by_qr": Case(lambda a: lax_linalg.svd(a, algorithm=lax_linalg.SvdAlgorithm.QR)),
-    "svd": Case(jnp.linalg.svd),
-    "svd_wide": Case(
-        lambda a: jnp.linalg.svd(a[..., :2, :], full_matrices=False), least=2, types=SOME
-    ),
-    "svdvals": Case(jnp.linalg.svdvals, types=SOME),
-    "eigh": Case(jnp.linalg.eigh, "hermitian"),
-    "eigvalsh": Case(jnp.linalg.eigvalsh, "hermitian", types=SOME),
-    "eig": Case(jnp.linalg.eig),
-    "eigvals": Case(jnp.linalg.eigvals),
-    "schur": Case(jsl.schur),
-    "hessenberg": Case(unbatched(lambda a: jsl.hessenberg(a, calc_q=True))),
-    "tridiagonal": Case(lambda a: lax_linalg.tridiagonal(a, lower=True), "hermitian", 1),
-    "tridiagonal_solve": Case(tridiagonal_solve, "positive", 3),
-    "tridiagonal_solve_perturbed": Case(
-        lambda a: tridiagonal_solve(a, perturb_singular=True), "positive", 3, ("f32", "f64")
-    ),
-    "expm": Case(unbatched(jsl.expm)),
-    "inv": Case(jnp.linalg.inv),
-    "det": Case(jnp.linalg.det),
-    "slogdet": Case(jnp.linalg.slogdet),
-    "lstsq": Case(least_squares),
-    "pinv": Case(jnp.linalg.pinv),
-    "norm": Case(lambda a: jnp.linalg.norm(a, axis=(-2, -1)), types=SOME),
-    "matrix_power": Case(lambda a: jnp.linalg.matrix_power(a, -3), least=1, types=SOME),
-    "polar": Case(unbatched(lambda a: jsl.polar(a, method="svd")), least=1, types=SOME),
-}
 
 SINGULAR = {
     "cholesky": jnp.linalg.cholesky,
@@ -199,22 +59,6 @@ def matrices(name, type_name):
     return [matrix(case.matrix, shape, type_name, generator) for shape in (*shapes, (*BATCH, 4))]
 
 
-def matrix(kind, shape, type_name, generator):
-    values = generator.normal(size=shape)
-    if type_name in ("c64", "c128"):
-        values = values + 1j * generator.normal(size=shape)
-    size = shape[-1]
-    if kind == "general":
-        values = values + 2 * np.eye(size)
-    elif kind == "hermitian":
-        values = values + values.conj().swapaxes(-1, -2)
-    elif kind == "positive":
-        values = values @ values.conj().swapaxes(-1, -2) + size * np.eye(size)
-    else:
-        values = np.tril(values) / max(size, 1) + 2 * np.eye(size)
-    return values.astype(DTYPES[type_name])
-
-
 def bad_matrices(type_name):
     """Singular ones, indefinite ones, and such with NaN and infinities."""
     ones = np.ones((4, 4))
@@ -237,12 +81,6 @@ def outcome(name, type_name):
             *matrices(name, type_name),
             custom_calls=UNSTABLE,
         )
-
-
-def is_right(comparison):
-    if comparison.equal:
-        return True
-    return bool(comparison.thunks & PRODUCTS or not same_xla()) and comparison.close(TOLERANCE)
 
 
 ALL = [(name, type_name) for name, case in CASES.items() for type_name in case.types]
