@@ -25,12 +25,15 @@ import cyxla as cx
 os.environ["CYXLA_CACHE"] = "0"
 
 
+X64 = jax.config.jax_enable_x64
+
+
 @pytest.fixture(autouse=True)
 def settings_of_jax():
-    """Puts back what some libraries set when they are imported."""
-    x64 = jax.config.jax_enable_x64
+    """Puts back what some libraries set when they are imported, and commands for functions."""
+    jax.config.update("jax_enable_x64", X64)
     yield
-    jax.config.update("jax_enable_x64", x64)
+    jax.config.update("jax_enable_x64", X64)
 
 
 @pytest.fixture(scope="session")

@@ -232,7 +232,8 @@ def test_a_faulty_executable_is_mended_when_it_is_loaded(run_python):
         from cyxla import _runtime, platforms
 
         x = np.linspace(-5, 5, generate.SIZE, dtype=np.float32)
-        data = generate.compiled(generate.create_plugin_client(), jnp.arctan, np.float32)
+        client = generate.create_plugin_client()
+        data = generate.serialized(client, jax.jit(jnp.arctan).lower(x), {})
         plugin = platforms.loaded_plugin("cpu").handle
         executable = _runtime.load_executable(plugin, cx.lower(jnp.arctan, [x]), data)
         print(executable.workaround, np.allclose(executable.run([x])[0], np.arctan(x)))
