@@ -61,7 +61,7 @@ def main() -> None:
 
 def programs(arguments):
     """(label, function, point) of each program."""
-    problems = sif2jax_cases.problems_by_name()
+    problems = sif2jax_cases.problems_by_name(with_slow=True)
     names = sorted(name for name in problems if name.startswith(arguments.name))
     for name in names[:: arguments.every]:
         problem = problems[name]
