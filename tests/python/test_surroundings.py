@@ -26,6 +26,8 @@ PREAMBLE = """
 import os, pickle, signal, sys, threading, time
 import numpy as np
 signal.alarm(100)
+# What runs in the background may have been told to ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import cyxla as cx
 program = pickle.load(open(sys.argv[1], "rb"))
 x = np.float32([0, 1, 2, 3])
