@@ -15,7 +15,7 @@ static inline cyxla__span copy_of(const void *data, size_t size) {
 
 /* Reads a file of the folder that CYXLA_TEST_DATA names. */
 static inline cyxla__span read_file(const char *name) {
-  static uint8_t data[1 << 16];
+  static _Thread_local uint8_t data[1 << 16];
   char path[4096];
   const char *folder = getenv("CYXLA_TEST_DATA");
   CHECK(folder);
