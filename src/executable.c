@@ -16,7 +16,7 @@
 #include "xla_cpu/primitive_type.h"
 
 static bool is_cpu(const cyxla_plugin *plugin) {
-  return !plugin || !strcmp(plugin->platform, "cpu");
+  return !plugin || cyxla__plugin_is_cpu(plugin);
 }
 
 /* ---- beginning and end ---- */

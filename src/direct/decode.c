@@ -95,6 +95,12 @@ int32_t cyxla__image_decode(cyxla__span serialized, cyxla__image *out_image, cyx
   return status;
 }
 
+size_t cyxla__image_thunk_count(const cyxla__image *image) {
+  size_t count = 0;
+  for (size_t i = 0; i < image->thunk_kind_count; ++i) count += image->thunk_counts[i].count;
+  return count;
+}
+
 void cyxla__image_deinit(cyxla__image *image) {
   cyxla__arena_deinit(&image->arena);
   *image = (cyxla__image){0};

@@ -176,6 +176,9 @@ int32_t cyxla__image_decode(cyxla__span serialized, cyxla__image *out_image, cyx
  * INVALID_ARGUMENT: the executable contradicts itself. */
 int32_t cyxla__image_verify(const cyxla__image *image, cyxla_error *error);
 
+/* Number of thunks, nested ones too. */
+size_t cyxla__image_thunk_count(const cyxla__image *image);
+
 void cyxla__image_deinit(cyxla__image *image);
 
 #endif

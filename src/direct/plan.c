@@ -12,22 +12,6 @@ static size_t round_up(size_t size) {
   return (size + CYXLA__ALIGNMENT - 1) & ~(size_t)(CYXLA__ALIGNMENT - 1);
 }
 
-/* ---- how much there is ---- */
-
-static size_t count_ops(cyxla__sequence sequence) {
-  size_t count = sequence.count;
-  for (size_t i = 0; i < sequence.count; ++i) {
-    const cyxla__thunk *thunk = &sequence.thunks[i];
-    if (thunk->kind == CYXLA__THUNK_CALL) count += count_ops(thunk->as.call.sequence);
-    if (thunk->kind == CYXLA__THUNK_WHILE)
-      count += count_ops(thunk->as.loop.condition) + count_ops(thunk->as.loop.body);
-    if (thunk->kind == CYXLA__THUNK_CONDITIONAL)
-      for (size_t k = 0; k < thunk->as.conditional.count; ++k)
-        count += count_ops(thunk->as.conditional.branches[k]);
-  }
-  return count;
-}
-
 /* ---- addresses ---- */
 
 /* Lists of addresses grow while operations are planned. */
@@ -303,7 +287,7 @@ static int32_t init(planner *planner) {
   cyxla__plan *plan = planner->plan;
   const cyxla__image *image = plan->image;
   TRY(cyxla__code_link(image->objects, image->object_count, &plan->code, planner->error));
-  plan->ops = cyxla__arena_alloc(&plan->arena, count_ops(image->sequence), sizeof *plan->ops);
+  plan->ops = cyxla__arena_alloc(&plan->arena, cyxla__image_thunk_count(image), sizeof *plan->ops);
   TRY(fail_arena(planner, plan->ops));
   TRY(plan_sequence(planner, image->sequence, &plan->entry));
   return place_temps(planner);

@@ -71,17 +71,9 @@ static int32_t use_thunk(void *context, const cyxla__thunk *thunk, cyxla_error *
   return CYXLA_OK;
 }
 
-static int32_t count_thunk(void *context, const cyxla__thunk *thunk, cyxla_error *error) {
-  (void)thunk;
-  (void)error;
-  ++*(size_t *)context;
-  return CYXLA_OK;
-}
-
 static int32_t use_all(cyxla__export *export, cyxla_error *error) {
   const cyxla__image *image = export->image;
-  size_t thunk_count = 0;
-  cyxla__visit(&image->sequence, count_thunk, &thunk_count, error);
+  const size_t thunk_count = cyxla__image_thunk_count(image);
   export->used = cyxla__arena_alloc(&export->arena, image->allocation_count, sizeof *export->used);
   export->kernels = cyxla__arena_alloc(&export->arena, thunk_count, sizeof *export->kernels);
   if (!export->used || !export->kernels)

@@ -86,16 +86,12 @@ static int32_t adopt_or_destroy(cyxla__pjrt_executable *executable, const cyxla_
   return status;
 }
 
-static bool is_cpu(const cyxla_plugin *plugin) {
-  return !strcmp(plugin->platform, "cpu");
-}
-
 /* JAX's options for the platform, then the caller's. */
 static int32_t write_options(cyxla__proto *message, const cyxla_plugin *plugin,
                              const cyxla__signature *signature, const cyxla_option *options,
                              size_t option_count, cyxla_error *error) {
   const size_t default_count =
-      is_cpu(plugin) ? sizeof jax_cpu_options / sizeof jax_cpu_options[0] : 0;
+      cyxla__plugin_is_cpu(plugin) ? sizeof jax_cpu_options / sizeof jax_cpu_options[0] : 0;
   cyxla_option *all = calloc(default_count + option_count + 1, sizeof *all);
   if (!all) return cyxla__fail_memory(error, option_count * sizeof *all);
   if (default_count) memcpy(all, jax_cpu_options, default_count * sizeof *all);

@@ -3,6 +3,7 @@
 #define CYXLA_PJRT_PLUGIN_H
 
 #include <stdbool.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "base/fork.h"
@@ -53,5 +54,10 @@ static inline bool cyxla__plugin_is_of_parent(const cyxla_plugin *plugin) {
 
 /* FAILED_PRECONDITION: the plugin is of another process. */
 int32_t cyxla__plugin_check_process(const cyxla_plugin *plugin, cyxla_error *error);
+
+/* XLA's CPU plugins are known better than others. */
+static inline bool cyxla__plugin_is_cpu(const cyxla_plugin *plugin) {
+  return !strcmp(plugin->platform, "cpu");
+}
 
 #endif
