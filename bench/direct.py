@@ -41,13 +41,20 @@ def text(times: list[float] | None) -> str:
 
 
 def over_bare(times: dict, name: str, contender: str, base: float, step: float, thunks: int) -> str:
-    """How much more than the bare kernels, and how much the bar allows."""
+    """How much more than the bare kernels: the median of the rounds' differences, the difference of
+    the minima, and how much the bar allows."""
     if (name, "bare") not in times:
         return "-"
-    more = statistics.median(
-        mine - bare for mine, bare in zip(times[name, contender], times[name, "bare"], strict=True)
-    )
-    return f"{more:.1f} of {base + step * thunks:.1f}"
+    mine, bare = times[name, contender], times[name, "bare"]
+    median = statistics.median(a - b for a, b in zip(mine, bare, strict=True))
+    return f"{median:.1f} ({min(mine) - min(bare):.1f}) of {base + step * thunks:.1f}"
+
+
+def over_direct(times: dict, name: str) -> str:
+    """How often a direct call fits into a raw one: by the medians, and by the minima."""
+    raw, direct = times[name, "raw"], times[name, "direct"]
+    ratio = statistics.median(raw) / statistics.median(direct)
+    return f"{ratio:.1f} ({min(raw) / min(direct):.1f})"
 
 
 def print_calls(functions: list[Function], times: dict, rounds: int) -> None:
@@ -60,40 +67,43 @@ def print_calls(functions: list[Function], times: dict, rounds: int) -> None:
             print(f"| {each.name} | {each.executable.engine_reason} |")
             continue
         thunks = each.loops.loop_thunk_count(each.loop)
-        ratio = statistics.median(times[each.name, "raw"]) / statistics.median(
-            times[each.name, "direct"]
-        )
         cells = [
             each.name,
             str(thunks),
             *(text(times.get((each.name, contender))) for contender in CONTENDERS),
             over_bare(times, each.name, "direct", 15, 1.5, thunks),
             over_bare(times, each.name, "bound", 10, 1, thunks),
-            f"{ratio:.1f}",
+            over_direct(times, each.name),
         ]
         print(f"| {' | '.join(cells)} |")
 
 
 def print_threads(functions: list[Function], rounds: int) -> None:
+    """`bare` tells what the machine can do: its threads share nothing but the kernels' code."""
+    contenders = ["direct", "bare"]
+    print("| function |" + "".join(f" {name} |" for name in contenders))
+    print("| --- |" + " ---: |" * len(contenders))
     for each in functions:
-        if "direct" not in each.kinds:
-            continue
-        count = int(2e7 / each.time("direct", 100)) + 1
-        ratios = []
-        for _ in range(max(3, rounds // 10)):
-            one = each.loops.loop_throughput(each.loop, 1, count)
-            two = each.loops.loop_throughput(each.loop, 2, count)
-            ratios.append(two / one)
-        print(
-            f"{each.name}: two threads make {statistics.median(ratios):.2f} (at best "
-            f"{max(ratios):.2f}) times the calls of one"
-        )
+        ratios: dict[str, list[float]] = {}
+        for round_ in range(max(4, rounds // 5)):
+            for contender in contenders[:: -1 if round_ % 2 else 1]:
+                if contender in each.kinds:
+                    count = int(1e7 / each.time(contender, 100)) + 1
+                    kind = each.kinds[contender]
+                    one, two = (
+                        each.loops.loop_throughput(each.loop, kind, threads, count)
+                        for threads in (1, 2)
+                    )
+                    ratios.setdefault(contender, []).append(two / one)
+        cells = [
+            f"{statistics.median(found):.2f} ({max(found):.2f})" if found else "-"
+            for found in (ratios.get(contender) for contender in contenders)
+        ]
+        print(f"| {each.name} | {' | '.join(cells)} |")
 
 
 def print_loading(functions: list[Function], rounds: int) -> None:
     for each in functions:
-        if "direct" not in each.kinds:
-            continue
         arguments = (ctypes.byref(each.program), each.bytes, len(each.bytes), 10)
         times = [each.loops.load_time(*arguments) / 1e3 for _ in range(rounds)]
         print(
@@ -112,9 +122,10 @@ def main() -> None:
     loops = build()
     functions = [Function(loops, name) for name in arguments.functions]
     print_calls(functions, measure(functions, arguments.rounds), arguments.rounds)
-    small = [each for each in functions if each.time("raw", 10) < 1e5]
+    direct = [each for each in functions if "direct" in each.kinds]
+    small = [each for each in direct if each.time("raw", 10) < 1e5]
     for title, report in (
-        ("one executable, two threads", print_threads),
+        ("calls of two threads on one executable over those of one: median (best)", print_threads),
         ("load: parse, link, plan, and destroy", print_loading),
     ):
         print(f"\n{title}")

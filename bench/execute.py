@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from functions import FUNCTIONS
 
 import cyxla
 
+os.environ["CYXLA_CACHE"] = "0"  # what comes from the disk cache does not load the plugin
 HERE = Path(__file__).resolve().parent
 KINDS = {"raw": 0, "copy": 1, "zero-copy": 2}
 
@@ -79,7 +81,7 @@ def build() -> ctypes.CDLL:
     loops.loop_has_bare.argtypes = loops.loop_thunk_count.argtypes = [ctypes.c_void_p]
     loops.loop_thunk_count.restype = ctypes.c_size_t
     loops.loop_throughput.restype = ctypes.c_double
-    loops.loop_throughput.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_long]
+    loops.loop_throughput.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     loops.load_time.restype = ctypes.c_double
     loops.load_time.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long]
     loops.loop_time.restype = ctypes.c_double

@@ -134,11 +134,12 @@ size_t loop_thunk_count(const loop *self) {
   return self->direct ? self->direct->direct->plan.op_count : 0;
 }
 
-/* `with_state`: the floating-point state is set and put back around each run. */
-static void time_bare(const loop *self, long count, int with_state) {
-  const cyxla__plan *plan = &self->direct->direct->plan;
+/* The kernels of a bound call, one after the other; `with_state`: the floating-point state is set and put
+ * back around each run. */
+static void run_bare(const cyxla_bound_call *bound, long count, int with_state) {
+  const cyxla__plan *plan = &bound->direct->direct->plan;
   const size_t op_count = plan->op_count;
-  const uint8_t *block = self->bound->direct->block;
+  const uint8_t *block = bound->direct->block;
   struct {
     cyxla__kernel *kernel; /* NULL: a copy */
     const void *frame;
@@ -172,7 +173,7 @@ double loop_time(loop *self, int kind, long count) {
   cyxla_executable *executable = kind == DIRECT ? self->direct : self->cyxla;
   const double start = now_ns();
   if (kind == BARE || kind == STATE)
-    time_bare(self, count, kind == STATE);
+    run_bare(self->bound, count, kind == STATE);
   else if (kind == RAW)
     for (long i = 0; i < count; ++i) raw_call(self);
   else if (kind == BOUND)
@@ -187,6 +188,7 @@ double loop_time(loop *self, int kind, long count) {
 
 typedef struct share {
   const loop *loop;
+  int kind; /* DIRECT or BARE */
   long count;
   pthread_barrier_t *start;
   double seconds;
@@ -197,19 +199,25 @@ static void *run_share(void *argument) {
   share *share = argument;
   const loop *loop = share->loop;
   void *outputs[MAX_ARRAYS];
+  cyxla_bound_call *bound;
   for (size_t i = 0; i < loop->output_count; ++i)
     outputs[i] = cyxla_aligned_alloc(loop->output_sizes[i]);
+  must(cyxla_bind(loop->direct, loop->inputs, outputs, &bound, NULL));
   pthread_barrier_wait(share->start);
   const double start = now_ns();
-  for (long i = 0; i < share->count; ++i)
-    must(cyxla_execute(loop->direct, loop->inputs, outputs, CYXLA_ZERO_COPY, NULL));
+  if (share->kind == BARE)
+    run_bare(bound, share->count, 0);
+  else
+    for (long i = 0; i < share->count; ++i)
+      must(cyxla_execute(loop->direct, loop->inputs, outputs, CYXLA_ZERO_COPY, NULL));
   share->seconds = (now_ns() - start) * 1e-9;
+  cyxla_bound_call_destroy(bound);
   for (size_t i = 0; i < loop->output_count; ++i) cyxla_aligned_free(outputs[i]);
   return NULL;
 }
 
 /* Calls per second of all of `thread_count` threads together, each of which makes `count` calls. */
-double loop_throughput(loop *self, int thread_count, long count) {
+double loop_throughput(loop *self, int kind, int thread_count, long count) {
   pthread_t threads[MAX_ARRAYS];
   share shares[MAX_ARRAYS];
   pthread_barrier_t start;
@@ -217,7 +225,7 @@ double loop_throughput(loop *self, int thread_count, long count) {
   must(thread_count > MAX_ARRAYS);
   pthread_barrier_init(&start, NULL, (unsigned)thread_count);
   for (int i = 0; i < thread_count; ++i) {
-    shares[i] = (share){.loop = self, .count = count, .start = &start};
+    shares[i] = (share){.loop = self, .kind = kind, .count = count, .start = &start};
     must(pthread_create(&threads[i], NULL, run_share, &shares[i]));
   }
   for (int i = 0; i < thread_count; ++i) {
