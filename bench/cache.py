@@ -3,8 +3,8 @@
     python bench/cache.py [--rounds 301]
 
 Needs cyxla installed.  Each function is lowered and compiled into a cache of its own; then a new
-process, in which JAX is not imported, asks for it: `first` is its first hit, with what Python
-imports for that, and `hit` the median of those that follow.  The bar is 2 ms for a hit.
+process, in which JAX is not imported, asks for it: `first` is its first hit, and `hit` the median of
+those that follow.  The bar is 2 ms for a hit.
 """
 
 from __future__ import annotations

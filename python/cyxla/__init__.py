@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cyxla import _runtime, custom_calls, engines
 from cyxla._runtime import Executable, error_info
 from cyxla.cache_keys import cache_key
-from cyxla.compilation import CompileStatistics, compile_program, load_executable
+from cyxla.compilation import compile_program, load_executable
 from cyxla.custom_calls import FfiTarget, register_ffi_target, register_ffi_type
 from cyxla.element_types import ElementType
 from cyxla.engines import set_thread_count
@@ -26,7 +26,9 @@ from cyxla.errors import (
     VersionError,
 )
 from cyxla.exporting import ExportedFunction, export
-from cyxla.files import load, load_program
+from cyxla.files import load_program
+from cyxla.history import CompileStatistics
+from cyxla.loading import load
 from cyxla.lowered_cache import load_lowered, store_lowered
 from cyxla.platforms import PluginCandidate, PluginInfo, find_plugins, initialize
 from cyxla.program import ArrayType, Program

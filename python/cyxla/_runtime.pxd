@@ -56,7 +56,7 @@ cdef class Executable:
     cdef readonly object thunks
     cdef readonly object program
     cdef readonly object statistics
-    cdef readonly object origin   # a cyxla.compilation.Origin
+    cdef readonly object origin   # a cyxla.history.Origin
 
 # Runs an executable once and waits for the results: 0, or -1 on failure (see error_info).
 #

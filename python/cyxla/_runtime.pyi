@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cyxla.compilation import CompileStatistics, Origin
 from cyxla.files import Contents
+from cyxla.history import CompileStatistics, Origin
 from cyxla.platforms import Option
 from cyxla.program import ArrayType, Program
 

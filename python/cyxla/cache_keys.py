@@ -113,18 +113,20 @@ def _types(arrays: Sequence[ArrayType]) -> list[tuple[str, tuple[int, ...]]]:
 @functools.cache
 def jaxlib_identity() -> str | None:
     """The version of jaxlib and its build, by the sizes and times of its libraries; None: there is
-    no jaxlib."""
+    no jaxlib.
+
+    The version is there as a hash of the file that tells it: to ask importlib.metadata takes longer
+    than a hit.
+    """
     spec = importlib.util.find_spec("jaxlib")
     if spec is None or not spec.submodule_search_locations:
         return None
     (folder, *_) = spec.submodule_search_locations
-    libraries = [
-        f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}"
-        for path in sorted(Path(folder).glob("*.so"))
-    ]
-    # Only where its module is: to look everywhere else takes longer than a hit.
-    beside = importlib.metadata.distributions(name="jaxlib", path=[str(Path(folder).parent)])
-    return ", ".join([*map(_version_of, beside), *libraries])
+    version = Path(folder, "version.py").read_bytes()
+    with os.scandir(folder) as entries:
+        libraries = {each.name: each.stat() for each in entries if each.name.endswith(".so")}
+    sizes = (f"{name} {of.st_size} {of.st_mtime_ns}" for name, of in sorted(libraries.items()))
+    return ", ".join([hashlib.sha256(version).hexdigest(), *sizes])
 
 
 def _version(distribution: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import platformdirs
+
 from cyxla.errors import ArgumentError
 
 __all__ = ["directory", "is_enabled", "size_limit"]
@@ -35,9 +37,6 @@ def directory() -> Path:
     chosen = os.environ.get(DIRECTORY_VARIABLE)
     if chosen:
         return Path(chosen).absolute()
-    # Imported late: it takes longer than a hit.
-    import platformdirs
-
     return platformdirs.user_cache_path("cyxla", appauthor=False)
 
 

@@ -6,9 +6,8 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from cyxla import (
     _runtime,
@@ -16,21 +15,18 @@ from cyxla import (
     cache_settings,
     custom_calls,
     engines,
+    executable_cache,
     jaxlib_compiler,
     platforms,
 )
 from cyxla import low_latency as latency
 from cyxla.errors import ArgumentError, ArgumentTypeError, CyxlaError, StatusError, VersionError
+from cyxla.history import CompileStatistics, Origin
 from cyxla.platforms import LoadedPlugin, Option, PluginInfo
 from cyxla.program import Program
 
-if TYPE_CHECKING:
-    from cyxla import executable_cache
-
 __all__ = [
     "COMPILERS",
-    "CompileStatistics",
-    "Origin",
     "compile_program",
     "load_executable",
     "ready_custom_calls",
@@ -43,58 +39,6 @@ COMPILERS = ("auto", "jaxlib", "plugin")
 # its form; or of one that was just made, the processor.
 _CANT_LOAD = ("UNIMPLEMENTED", "INVALID_ARGUMENT")
 _CANT_RUN = (*_CANT_LOAD, "FAILED_PRECONDITION")
-
-
-@dataclass(frozen=True)
-class CompileStatistics:
-    """How a program was compiled.
-
-    Attributes:
-        seconds: wall time from the program to the executable.
-        from_cache: whether the executable was loaded, from the disk cache or by the caller, rather
-            than compiled.
-        code_bytes: machine code, in bytes; None where that is not told.
-        temp_bytes: temporaries of one run, in bytes; None where that is not told.
-        platform: what it was compiled for.
-        plugin: the plugin that compiled or runs it, with its versions; None where none was needed.
-        workaround: what was done about a known fault of the plugin; None: nothing.
-        engine: what runs it, "direct" or "pjrt".
-        compiler: what compiled it, such as "jaxlib 0.11.2" or the path of the plugin; None where
-            the caller loaded it.
-        low_latency: whether it was compiled for low latency; None where the caller loaded it.
-        recompiled: why the executable in a program file was not taken; None where it was, and where
-            there was no file.
-    """
-
-    seconds: float
-    from_cache: bool
-    code_bytes: int | None
-    temp_bytes: int | None
-    platform: str
-    plugin: PluginInfo | None
-    workaround: str | None
-    engine: str
-    compiler: str | None
-    low_latency: bool | None
-    recompiled: str | None = None
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where an executable comes from, as program files tell it.
-
-    Attributes:
-        fingerprint: of the plugin that compiled it, or a text such as "jaxlib 0.11.2"; "" where it
-            is not known.
-        options: XLA's options that it was compiled with.
-        producers: names and versions of who took part.
-        targets: the FFI targets that it calls, where it has no program that tells them.
-    """
-
-    fingerprint: str
-    options: Mapping[str, Option] = field(default_factory=dict)
-    producers: Mapping[str, str] = field(default_factory=dict)
-    targets: tuple[str, ...] = ()
 
 
 class _Made(NamedTuple):
@@ -151,8 +95,6 @@ def compile_program(
     with ready_custom_calls(program):
         request = None
         if cache_settings.is_enabled():
-            from cyxla import executable_cache  # it imports this module
-
             asked = "if known" if is_fast and low_latency == "auto" else str(is_fast)
             request = executable_cache.Request(program, all_options, asked, engine, compiler)
             hit = executable_cache.find(request)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cyxla import _runtime, cache, cache_keys, files, platforms
-from cyxla.compilation import Origin
 from cyxla.errors import CyxlaError, StatusError
+from cyxla.history import Origin
 from cyxla.platforms import LoadedPlugin, Option
 from cyxla.program import Program
 
@@ -23,8 +22,7 @@ _STABLEHLO = "stablehlo_sha256"
 _WORKAROUND = "workaround"
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What is to be compiled.
 
     Attributes:

@@ -697,14 +697,31 @@ def test_versions_without_importlib_metadatas_parser() -> None:
     assert cache_keys._version_of(SimpleNamespace(read_text=lambda name: None)) == "unknown"
 
 
-def test_jaxlib_by_version_and_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    identity = cache_keys.jaxlib_identity()
-    assert identity is not None
-    assert identity.startswith(f"{jaxlib_compiler.version()}, ") and ".so " in identity
-    cache_keys.jaxlib_identity.cache_clear()
-    monkeypatch.setattr(cache_keys.importlib.util, "find_spec", lambda name: None)
-    assert cache_keys.jaxlib_identity() is None
-    cache_keys.jaxlib_identity.cache_clear()
+def test_jaxlib_by_version_and_libraries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def identity() -> str | None:
+        cache_keys.jaxlib_identity.cache_clear()
+        return cache_keys.jaxlib_identity()
+
+    with monkeypatch.context() as patch:
+        real = cache_keys.jaxlib_identity()
+        assert real is not None and ".so " in real
+        spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+        patch.setattr(cache_keys.importlib.util, "find_spec", lambda name: spec)
+        version, library = tmp_path / "version.py", tmp_path / "libjax.so"
+        version.write_text("'0.11.2'")
+        library.write_bytes(b"code")
+        found = [real, identity()]
+        version.write_text("'0.11.3'")
+        found.append(identity())
+        os.utime(library, (1000, 1000))
+        found.append(identity())
+        library.write_bytes(b"other code")
+        os.utime(library, (1000, 1000))
+        found.append(identity())
+        assert len(set(found)) == len(found)
+        patch.setattr(cache_keys.importlib.util, "find_spec", lambda name: None)
+        assert identity() is None
+    assert identity() == real
 
 
 # ---- compile_program ----

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cyxla import _runtime, engines, files
+from cyxla import _runtime, engines, loading
 from cyxla.commands import run
 from cyxla.errors import ArgumentError, CyxlaError
 from cyxla.program import ArrayType
@@ -55,7 +55,7 @@ def _run(chosen: argparse.Namespace) -> int:
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     for engine in chosen.engines or engines.ENGINES[1:]:
         try:
-            executable = files.load(chosen.file, engine=engine)
+            executable = loading.load(chosen.file, engine=engine)
         except CyxlaError as error:
             print(f"| {engine} | - | - | - | - | - | {' '.join(str(error).split())} |")
             continue

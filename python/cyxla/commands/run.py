@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cyxla import engines, files
+from cyxla import engines, loading
 from cyxla.errors import ArgumentError
 from cyxla.program import ArrayType
 
@@ -49,7 +49,7 @@ def add(commands: Any) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> int:
-    executable = files.load(chosen.file, engine=chosen.engine)
+    executable = loading.load(chosen.file, engine=chosen.engine)
     if len(chosen.inputs) != len(executable.input_types):
         needed = ", ".join(map(str, executable.input_types)) or "nothing"
         raise ArgumentError(f"{chosen.file} takes {needed}; {len(chosen.inputs)} inputs are given")
