@@ -68,7 +68,7 @@ static bool is_known(cyxla__span library, cyxla__span flag) {
 static int32_t check_flags(cyxla__span library, const char *path, cyxla__span text,
                            cyxla_error *error) {
   cyxla__span flag;
-  while (next_flag(&text, &flag))
+  while (text.size && next_flag(&text, &flag))
     if (!is_known(library, flag))
       return cyxla__fail(
           error, CYXLA_INVALID_ARGUMENT,
