@@ -1,6 +1,6 @@
-/* The floating-point control word: that of the caller, and that which XLA's CPU code runs with: subnormal numbers are taken as zero and
- * flushed to zero, rounding is to nearest, and nothing traps.  (XLA sets it around its runs, in
- * tsl/platform/denormal.h and setround.h; the kernels rely on it.) */
+/* The floating-point control word: that of the caller, and that which XLA's CPU code runs with: subnormal
+ * numbers are taken as zero and flushed to zero, rounding is to nearest, and nothing traps.  (XLA sets it
+ * around its runs, in tsl/platform/denormal.h and setround.h; the kernels rely on it.) */
 #ifndef CYXLA_BASE_FPENV_H
 #define CYXLA_BASE_FPENV_H
 
