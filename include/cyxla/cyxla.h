@@ -643,8 +643,8 @@ CYXLA_API size_t cyxla_ffi_target_count(void);
 
 typedef enum cyxla_ffi_target_state {
   CYXLA_FFI_NOT_SEEN = 0,   /* it is for another platform */
-  CYXLA_FFI_REGISTERED = 1, /* the plugin has the handlers themselves */
-  CYXLA_FFI_BRIDGED = 2,    /* the plugin has functions of cyxla which call the handlers */
+  CYXLA_FFI_REGISTERED = 1, /* the plugin has the handlers */
+  CYXLA_FFI_BRIDGED = 2,    /* it has them, though they are of a newer FFI, or keep state */
   CYXLA_FFI_FAILED = 3      /* the plugin can't have it: see `failure` */
 } cyxla_ffi_target_state;
 

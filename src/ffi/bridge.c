@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "ffi/error.h"
 #include "ffi/registry.h"
 #include "ffi/state.h"
@@ -122,7 +123,9 @@ static XLA_FFI_Error *forward(size_t index, XLA_FFI_CallFrame *frame) {
   const bridge *before = current; /* a handler may run another program */
   current = find_bridge(plugin_api);
   frame->api = &current->table.api;
+  const cyxla__fpenv environment = cyxla__fpenv_get();
   XLA_FFI_Error *error = target->handlers[frame->stage](frame);
+  cyxla__fpenv_restore(environment);
   frame->api = plugin_api;
   current = before;
   return error;

@@ -1,8 +1,9 @@
-/* Between handlers and a plugin whose FFI API is another one than they were compiled for.
+/* Between handlers and a plugin, whose FFI API may be another one than they were compiled for.
  *
- * A plugin refuses a handler that was compiled for a newer minor version than its own, and keeps no
- * state of types that it does not know.  It is given a trampoline instead, which tells a version
- * that suits and calls the handler with a bridged table: the plugin's, with our functions for
+ * A plugin refuses a handler that was compiled for a newer minor version than its own, keeps no state
+ * of types that it does not know, and goes on in whatever floating-point environment a handler
+ * leaves.  It is given trampolines instead, which tell a version that suits, call the handler with a
+ * bridged table, and put the environment back.  The table is the plugin's, with our functions for
  * state, and filled up with functions that fail where a newer one may have others. */
 #ifndef CYXLA_FFI_BRIDGE_H
 #define CYXLA_FFI_BRIDGE_H

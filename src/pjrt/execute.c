@@ -198,7 +198,7 @@ int32_t cyxla__pjrt_execute(cyxla__pjrt_executable *executable, const cyxla_inpu
   call_state *call = cyxla__slots_take(&executable->calls, slot);
   if (!call) call = call_create(executable);
   if (!call) return cyxla__fail_memory(error, sizeof *call);
-  /* XLA puts back what it changes itself, but not all that a handler of a custom call does. */
+  /* XLA sets its own environment, but does not put back all of the caller's. */
   const cyxla__fpenv before = cyxla__fpenv_get();
   const int32_t status = execute_in(executable, call, inputs, outputs, zero_copy, error);
   cyxla__fpenv_restore(before);

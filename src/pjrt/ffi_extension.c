@@ -148,18 +148,17 @@ static int32_t register_target(cyxla_plugin *plugin, size_t index, cyxla_error *
         "FFI target %s keeps state (its handlers are for FFI 0.%d), which the plugin's FFI, "
         "0.%d, can't be given",
         target->name, target->minor, plugin_minor);
-  const bool bridged = has_state || target->minor > plugin_minor;
   XLA_FFI_Handler *handlers[CYXLA__FFI_STAGE_COUNT];
   for (int stage = 0; stage < CYXLA__FFI_STAGE_COUNT; ++stage)
-    handlers[stage] =
-        bridged && target->handlers[stage] ? cyxla__ffi_trampoline(index) : target->handlers[stage];
+    handlers[stage] = target->handlers[stage] ? cyxla__ffi_trampoline(index) : NULL;
   const XLA_FFI_Handler_Bundle bundle = {
       .instantiate = handlers[XLA_FFI_ExecutionStage_INSTANTIATE],
       .prepare = handlers[XLA_FFI_ExecutionStage_PREPARE],
       .initialize = handlers[XLA_FFI_ExecutionStage_INITIALIZE],
       .execute = handlers[XLA_FFI_ExecutionStage_EXECUTE]};
   TRY(register_bundle(plugin, target, &bundle, error));
-  plugin->ffi.targets[index].state = bridged ? CYXLA_FFI_BRIDGED : CYXLA_FFI_REGISTERED;
+  const bool needs_bridge = has_state || target->minor > plugin_minor;
+  plugin->ffi.targets[index].state = needs_bridge ? CYXLA_FFI_BRIDGED : CYXLA_FFI_REGISTERED;
   return CYXLA_OK;
 }
 
