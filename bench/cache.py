@@ -3,7 +3,7 @@
     python bench/cache.py [--rounds 301]
 
 Needs cyxla installed.  Each function is lowered and compiled into a cache of its own; then a new
-process, in which JAX is not imported, asks for it: `first` is its first hit, and `hit` the median of
+process, in which JAX is not imported, asks for it: `first` is its first hit, `hit` the median of
 those that follow.  The bar is 2 ms for a hit.
 """
 
