@@ -4,6 +4,7 @@ A process has one plugin, so whatever needs another plugin, other options of it,
 has not loaded it yet, runs in a process of its own: the fixture `run_python`.
 """
 
+import collections
 import importlib
 import os
 import shutil
@@ -23,6 +24,22 @@ import cyxla as cx
 
 # No test sees what others have compiled, the user least of all; those of the cache switch it on.
 os.environ["CYXLA_CACHE"] = "0"
+
+
+# With the oldest Python comes an older JAX: it takes a share of the tables of cases.
+EACH = 1 if sys.version_info >= (3, 12) else 4
+
+
+def pytest_collection_modifyitems(config, items):
+    counts = collections.Counter()
+    kept, left_out = [], []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        is_kept = not item.get_closest_marker("table") or counts[name] % EACH == 0
+        counts[name] += 1
+        (kept if is_kept else left_out).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
 
 
 X64 = jax.config.jax_enable_x64

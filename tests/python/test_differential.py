@@ -52,6 +52,7 @@ def is_right(comparison):
     return not same_xla() and comparison.close(OTHER_XLA_TOLERANCE)
 
 
+@pytest.mark.table
 @over(functions.EXACT)
 def test_equals_jax(case, type_name):
     comparison = outcome(case, type_name)

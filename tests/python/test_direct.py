@@ -39,6 +39,7 @@ def outcome(case, type_name):
         return compare(case.function, *arguments_of(case, type_name))
 
 
+@pytest.mark.table
 @over(direct_cases.EXACT)
 def test_runs_directly_with_the_same_bits(case, type_name):
     comparison = outcome(case, type_name)

@@ -59,6 +59,7 @@ def test_a_refusal_names_its_thunk(kind):
     np.testing.assert_allclose(result, expected, 1e-5, 1e-5)
 
 
+@pytest.mark.table
 @over([*direct_cases.FLOAT_DOTS, *direct_cases.LIBRARIES])
 def test_is_refused_or_has_the_same_bits(case, type_name):
     with x64_for(type_name):
@@ -71,6 +72,7 @@ def test_is_refused_or_has_the_same_bits(case, type_name):
 PRODUCTS = [*direct_cases.FLOAT_DOTS, *functions.LINEAR]
 
 
+@pytest.mark.table
 @over(PRODUCTS)
 def test_low_latency_has_the_bits_of_jax_with_the_same_options(case, type_name):
     with x64_for(type_name):

@@ -86,6 +86,7 @@ def outcome(name, type_name):
 ALL = [(name, type_name) for name, case in CASES.items() for type_name in case.types]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(("name", "type_name"), ALL)
 def test_equals_jax(name, type_name):
     comparison = outcome(name, type_name)

@@ -31,12 +31,14 @@ def run(way, name, type_name):
         return way(ALL[name].function, x, custom_calls=UNSTABLE)
 
 
+@pytest.mark.table
 @over(MORE, TYPES)
 def test_equals_jax(name, type_name):
     comparison = run(compare, name, type_name)
     assert is_right(comparison), str(comparison)
 
 
+@pytest.mark.table
 @over(ALL, ("f64", "c128"))
 def test_low_latency_equals_jax_with_the_same_options(name, type_name):
     executable = run(run_at_low_latency, name, type_name)

@@ -5,7 +5,6 @@
 
 import functools
 import importlib.util
-import sys
 
 import jax
 import pytest
@@ -14,9 +13,6 @@ from sif2jax_cases import CONSTRAINED, UNCONSTRAINED, functions_of, problems_by_
 
 if not importlib.util.find_spec("sif2jax"):
     pytest.skip("sif2jax is not installed", allow_module_level=True)
-
-# The oldest Python takes a share.
-EACH = 1 if sys.version_info >= (3, 12) else 6
 
 KINDS = ("objective", "gradient", "hessian")
 
@@ -38,13 +34,15 @@ def check(name, kind):
         assert comparison.equal, str(comparison)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", [*UNCONSTRAINED, *CONSTRAINED][::EACH])
+@pytest.mark.parametrize("name", [*UNCONSTRAINED, *CONSTRAINED])
 def test_objective_and_derivatives(name, kind):
     check(name, kind)
 
 
-@pytest.mark.parametrize("name", CONSTRAINED[::EACH])
+@pytest.mark.table
+@pytest.mark.parametrize("name", CONSTRAINED)
 def test_constraints(name):
     check(name, "constraints")
 

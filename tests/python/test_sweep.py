@@ -185,6 +185,7 @@ def over(cases):
     return pytest.mark.parametrize(("case", "type_name"), cases, ids=names)
 
 
+@pytest.mark.table
 @over(parameters())
 def test_values_equal_jax(case, type_name):
     tolerance = tolerances().get(f"{case.name} {type_name}")
