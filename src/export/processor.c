@@ -4,11 +4,12 @@
  * and code without the pattern is without the instruction.  (With it, it may be by chance: then a
  * feature is named that is not needed.)
  *
- * Bits of CPUID, encodings: Intel's Software Developer's Manual, volume 2; AMD's Programmer's
- * Manual, volumes 3 and 4.  Names: LLVM's. */
+ * Encodings: Intel's Software Developer's Manual, volume 2; AMD's Programmer's Manual, volumes 3
+ * and 4. */
 #include "export/processor.h"
 
 #include "direct/object.h"
+#include "direct/x86_64_features.h"
 
 enum { MACHINE_X86_64 = 62 };
 
@@ -71,60 +72,24 @@ static bool is_gfni(const uint8_t *code) {
 
 /* ---- features ---- */
 
-enum { EAX, EBX, ECX, EDX };
-
-/* States that the system must save (XCR0). */
-enum { AVX = 0x6, AVX512 = 0xe6, APX = 0x80000 };
-
-/* Those that the compiler uses of its own accord: not those of cryptography, of tiles, of systems. */
-static const struct feature {
-  char name[20];
-  uint32_t leaf, subleaf;
-  uint8_t which, bit;
-  uint32_t states;
+/* Those that the compiler uses of its own accord: not those of cryptography, of tiles, of systems;
+ * "egpr" is all of APX.  In the order of CPUID's leaves, so that exports ask each leaf once. */
+static const struct candidate {
+  const char *name;
   bool (*is_used)(const uint8_t *code); /* NULL: it is, where the compiler may */
-} features[] = {
-    {"sse3", 1, 0, ECX, 0, 0, NULL},
-    {"ssse3", 1, 0, ECX, 9, 0, NULL},
-    {"fma", 1, 0, ECX, 12, AVX, NULL},
-    {"sse4.1", 1, 0, ECX, 19, 0, NULL},
-    {"sse4.2", 1, 0, ECX, 20, 0, NULL},
-    {"movbe", 1, 0, ECX, 22, 0, is_movbe},
-    {"popcnt", 1, 0, ECX, 23, 0, is_popcnt},
-    {"avx", 1, 0, ECX, 28, AVX, NULL},
-    {"f16c", 1, 0, ECX, 29, AVX, NULL},
-
-    {"bmi", 7, 0, EBX, 3, 0, is_bmi},
-    {"avx2", 7, 0, EBX, 5, AVX, NULL},
-    {"bmi2", 7, 0, EBX, 8, 0, is_bmi2},
-    {"avx512f", 7, 0, EBX, 16, AVX512, NULL},
-    {"avx512dq", 7, 0, EBX, 17, AVX512, NULL},
-    {"avx512ifma", 7, 0, EBX, 21, AVX512, NULL},
-    {"avx512cd", 7, 0, EBX, 28, AVX512, NULL},
-    {"avx512bw", 7, 0, EBX, 30, AVX512, NULL},
-    {"avx512vl", 7, 0, EBX, 31, AVX512, NULL},
-    {"avx512vbmi", 7, 0, ECX, 1, AVX512, NULL},
-    {"avx512vbmi2", 7, 0, ECX, 6, AVX512, NULL},
-    {"gfni", 7, 0, ECX, 8, 0, is_gfni},
-    {"avx512vnni", 7, 0, ECX, 11, AVX512, NULL},
-    {"avx512bitalg", 7, 0, ECX, 12, AVX512, NULL},
-    {"avx512vpopcntdq", 7, 0, ECX, 14, AVX512, NULL},
-    {"avx512fp16", 7, 0, EDX, 23, AVX512, NULL},
-
-    {"avxvnni", 7, 1, EAX, 4, AVX, NULL},
-    {"avx512bf16", 7, 1, EAX, 5, AVX512, NULL},
-    {"avxifma", 7, 1, EAX, 23, AVX, NULL},
-    {"avxvnniint8", 7, 1, EDX, 4, AVX, NULL},
-    {"avxneconvert", 7, 1, EDX, 5, AVX, NULL},
-    {"avxvnniint16", 7, 1, EDX, 10, AVX, NULL},
-    {"egpr", 7, 1, EDX, 21, APX, NULL}, /* and all else of APX */
-
-    {"lzcnt", 0x80000001, 0, ECX, 5, 0, is_lzcnt},
-    {"sse4a", 0x80000001, 0, ECX, 6, 0, is_sse4a},
-    {"xop", 0x80000001, 0, ECX, 11, AVX, NULL},
-    {"fma4", 0x80000001, 0, ECX, 16, AVX, NULL},
-    {"tbm", 0x80000001, 0, ECX, 21, 0, NULL},
-};
+} candidates[] = {{"sse3", NULL},         {"ssse3", NULL},        {"fma", NULL},
+                  {"sse4.1", NULL},       {"sse4.2", NULL},       {"movbe", is_movbe},
+                  {"popcnt", is_popcnt},  {"avx", NULL},          {"f16c", NULL},
+                  {"bmi", is_bmi},        {"avx2", NULL},         {"bmi2", is_bmi2},
+                  {"avx512f", NULL},      {"avx512dq", NULL},     {"avx512ifma", NULL},
+                  {"avx512cd", NULL},     {"avx512bw", NULL},     {"avx512vl", NULL},
+                  {"avx512vbmi", NULL},   {"avx512vbmi2", NULL},  {"gfni", is_gfni},
+                  {"avx512vnni", NULL},   {"avx512bitalg", NULL}, {"avx512vpopcntdq", NULL},
+                  {"avx512fp16", NULL},   {"avxvnni", NULL},      {"avx512bf16", NULL},
+                  {"avxifma", NULL},      {"avxvnniint8", NULL},  {"avxneconvert", NULL},
+                  {"avxvnniint16", NULL}, {"egpr", NULL},         {"lzcnt", is_lzcnt},
+                  {"sse4a", is_sse4a},    {"xop", NULL},          {"fma4", NULL},
+                  {"tbm", NULL}};
 
 /* ---- what the code needs ---- */
 
@@ -162,34 +127,39 @@ static bool occurs(const cyxla__image *image, bool (*is_used)(const uint8_t *)) 
   return false;
 }
 
-static bool is_needed(const cyxla__image *image, const struct feature *feature) {
-  return is_listed(image->features, feature->name) &&
-         (!feature->is_used || occurs(image, feature->is_used));
+static bool is_needed(const cyxla__image *image, const struct candidate *candidate) {
+  return is_listed(image->features, candidate->name) &&
+         (!candidate->is_used || occurs(image, candidate->is_used));
 }
 
-enum { FEATURE_COUNT = sizeof features / sizeof features[0] };
+enum { CANDIDATE_COUNT = sizeof candidates / sizeof candidates[0] };
 
 void cyxla__export_write_features(const cyxla__export *export, cyxla__text *text) {
   size_t column = strlen(" * Processor: x86-64 with"), count = 0;
-  for (size_t i = 0; i < FEATURE_COUNT; ++i) {
-    if (!is_needed(export->image, &features[i])) continue;
-    const size_t size = strlen(", ") + strlen(features[i].name);
+  for (size_t i = 0; i < CANDIDATE_COUNT; ++i) {
+    if (!is_needed(export->image, &candidates[i])) continue;
+    const size_t size = strlen(", ") + strlen(candidates[i].name);
     const bool fits = column + size < 100;
-    cyxla__text_add(text, "%s%s%s", count++ ? "," : "", fits ? " " : "\n * ", features[i].name);
+    cyxla__text_add(text, "%s%s%s", count++ ? "," : "", fits ? " " : "\n * ", candidates[i].name);
     column = (fits ? column : strlen(" *")) + size;
   }
 }
 
 /* ---- the check ---- */
 
+static const cyxla__x86_64_feature *feature_of(const struct candidate *candidate) {
+  const cyxla__span name = {(uint8_t *)candidate->name, strlen(candidate->name)}; /* only read */
+  return cyxla__x86_64_feature_named(name);
+}
+
 /* Asks the processor once for all features of which the same leaf tells. */
-static void write_bit_check(cyxla__text *text, const struct feature *feature,
-                            const struct feature *before) {
+static void write_bit_check(cyxla__text *text, const cyxla__x86_64_feature *feature,
+                            const cyxla__x86_64_feature *before) {
   if (!before || feature->leaf != before->leaf || feature->subleaf != before->subleaf)
     cyxla__text_add(text, "  if (!__get_cpuid_count(0x%xu, %u, &a, &b, &c, &d)) return 0;\n",
                     feature->leaf, feature->subleaf);
-  cyxla__text_add(text, "  if (!(%c >> %u & 1)) return 0; /* %s */\n", "abcd"[feature->which],
-                  feature -> bit, feature -> name);
+  cyxla__text_add(text, "  if (!(%c >> %u & 1)) return 0; /* %s */\n", feature->which, feature->bit,
+                  feature->name);
 }
 
 /* Asks the system with xgetbv, which there is where bit OSXSAVE is set. */
@@ -202,14 +172,15 @@ static void write_state_check(cyxla__text *text, uint32_t states) {
 }
 
 void cyxla__export_write_check(const cyxla__export *export, cyxla__text *text) {
-  const struct feature *before = NULL;
+  const cyxla__x86_64_feature *before = NULL;
   uint32_t states = 0;
-  for (size_t i = 0; i < FEATURE_COUNT; ++i) {
-    if (!is_needed(export->image, &features[i])) continue;
+  for (size_t i = 0; i < CANDIDATE_COUNT; ++i) {
+    if (!is_needed(export->image, &candidates[i])) continue;
+    const cyxla__x86_64_feature *feature = feature_of(&candidates[i]);
     if (!before) cyxla__text_add(text, "  unsigned a, b, c, d;\n");
-    write_bit_check(text, &features[i], before);
-    before = &features[i];
-    states |= features[i].states;
+    write_bit_check(text, feature, before);
+    before = feature;
+    states |= feature->states;
   }
   if (states) write_state_check(text, states);
   cyxla__text_add(text, "  return 1;\n");
