@@ -1,51 +1,9 @@
 /* Every allocation of the library fails in turn: the status says so, nothing stays behind, and with
- * memory everything works again.
- *
- * The linker sends the library's calls of malloc and its like to the functions below; those of libc
- * and of the plugin are not touched. */
+ * memory everything works again. */
 #include <unistd.h>
 
+#include "allocations.h"
 #include "scenario.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *pointer, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-char *__real_strdup(const char *text);
-
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-char *__wrap_strdup(const char *text);
-
-static long allocations, failing_first, failing_last;
-
-/* Counts an allocation; true: it has to fail. */
-static bool fails(void) {
-  ++allocations;
-  return allocations >= failing_first && allocations <= failing_last;
-}
-
-void *__wrap_malloc(size_t size) {
-  return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size) {
-  return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *pointer, size_t size) {
-  return fails() ? NULL : __real_realloc(pointer, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-  return fails() ? NULL : __real_aligned_alloc(alignment, size);
-}
-
-char *__wrap_strdup(const char *text) {
-  return fails() ? NULL : __real_strdup(text);
-}
 
 typedef struct failure {
   long first, last;
@@ -55,13 +13,11 @@ typedef struct failure {
  */
 static void check_failure(const void *argument) {
   const failure *wanted = argument;
-  failing_first = wanted->first;
-  failing_last = wanted->last;
-  allocations = 0;
+  fail_allocations(wanted->first, wanted->last);
   cyxla_error error = CYXLA_ERROR_INIT;
   const int32_t status = run_scenario(&error);
   CHECK(allocations >= wanted->first);
-  failing_first = failing_last = 0;
+  fail_allocations(0, 0);
   if (status) {
     CHECK_STATUS(status, CYXLA_RESOURCE_EXHAUSTED, &error);
     CHECK_CONTAINS(error.message, "out of memory");
@@ -72,7 +28,7 @@ static void check_failure(const void *argument) {
 }
 
 static void count_allocations(const void *argument) {
-  allocations = 0;
+  fail_allocations(0, 0);
   cyxla_error error = CYXLA_ERROR_INIT;
   CHECK_OK(run_scenario(&error), &error);
   FILE *file = fopen(argument, "w");

@@ -1,5 +1,4 @@
-/* Program files: written and read, cut, changed and made up; and lack of memory, for which the linker sends
- * the library's allocations here.
+/* Program files: written and read, cut, changed and made up; and lack of memory.
  *
  *     test_file golden PATH     writes what tests/data/sine.cyxla is
  */
@@ -7,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "allocations.h"
 #include "base/proto_writer.h"
 #include "base/status.h"
 #include "executable_writer.h"
@@ -16,46 +16,6 @@
 
 static cyxla_error error = CYXLA_ERROR_INIT;
 static char path[] = "/tmp/cyxla-test-XXXXXX";
-
-/* ---- lack of memory ---- */
-
-static long allocations, failing_first, failing_last;
-
-static bool fails(void) {
-  ++allocations;
-  return allocations >= failing_first && allocations <= failing_last;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *pointer, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-char *__wrap_strdup(const char *text);
-
-void *__wrap_malloc(size_t size) {
-  return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size) {
-  return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *pointer, size_t size) {
-  return fails() ? NULL : __real_realloc(pointer, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-  return fails() ? NULL : __real_aligned_alloc(alignment, size);
-}
-
-char *__wrap_strdup(const char *text) {
-  return fails() ? NULL : __real_strdup(text);
-}
 
 /* ---- writing and reading ---- */
 
@@ -460,10 +420,9 @@ static void says_what_memory_can_not_hold(void) {
   put_number(bytes, 16, 8, (uint64_t)1 << 42);
   put_text((const char *)bytes.data, bytes.size);
   if (!truncate(path, (off_t)1 << 42)) {
-    failing_first = allocations + 1;
-    failing_last = failing_first;
+    fail_allocations(1, 1);
     check_not_opened(path, CYXLA_RESOURCE_EXHAUSTED, "out of memory: 4398046511104 bytes");
-    failing_first = failing_last = 0;
+    fail_allocations(0, 0);
   }
   free(bytes.data);
 }
@@ -794,16 +753,14 @@ static void lives_without_memory(void) {
   make_sine();
   sine_info.executable = executable.data;
   sine_info.executable_size = executable.size;
-  allocations = 0;
+  fail_allocations(0, 0);
   CHECK_OK(write_open_close(), &error);
   const long total = allocations;
   for (long i = 1; i <= total; ++i)
     for (int all = 0; all < 2; ++all) {
-      failing_first = i;
-      failing_last = all ? total : i;
-      allocations = 0;
+      fail_allocations(i, all ? total : i);
       const int32_t status = write_open_close();
-      failing_first = failing_last = 0;
+      fail_allocations(0, 0);
       CHECK_STATUS(status, CYXLA_RESOURCE_EXHAUSTED, &error);
       CHECK_CONTAINS(error.message, "out of memory");
     }
