@@ -116,6 +116,12 @@ void add_output(test_program *program, cyxla_array_type type) {
   program->outputs[program->program.output_count++] = type;
 }
 
+void make_unary_program(test_program *program, const char *code, cyxla_array_type type) {
+  make_text_program(program, code);
+  add_input(program, type);
+  add_output(program, type);
+}
+
 static void write_fake(test_program *program, double factor) {
   const cyxla_program *made = &program->program;
   for (size_t i = 0; i < made->input_count; ++i) {

@@ -53,6 +53,9 @@ void make_text_program(test_program *program, const char *code);
 void add_input(test_program *program, cyxla_array_type type);
 void add_output(test_program *program, cyxla_array_type type);
 
+/* The same with one input and one output of `type`. */
+void make_unary_program(test_program *program, const char *code, cyxla_array_type type);
+
 /* Compiles, and ends the test where that fails. */
 cyxla_executable *compile(const test_program *program);
 

@@ -9,7 +9,6 @@ static test_program program;
 enum { LENGTH = 33 };
 
 static cyxla_executable *compile_new(size_t inputs, size_t outputs) {
-  memset(&program, 0, sizeof program);
   make_program(&program, TYPE(CYXLA_F64, LENGTH), inputs, outputs, 3);
   return compile(&program);
 }

@@ -19,13 +19,6 @@ static const char transformed[] =
     "tensor<8xcomplex<f64>> { %0 = stablehlo.fft %a, type = FFT, length = [8] : "
     "(tensor<8xcomplex<f64>>) -> tensor<8xcomplex<f64>> return %0 : tensor<8xcomplex<f64>> } }";
 
-static void make(const char *code, cyxla_array_type type) {
-  memset(&program, 0, sizeof program);
-  make_text_program(&program, code);
-  add_input(&program, type);
-  add_output(&program, type);
-}
-
 static cyxla_executable *compile_with(int32_t wanted) {
   cyxla_executable *executable;
   CHECK_OK(cyxla_compile(plugin, &program.program, NULL, 0, wanted, &executable, &error), &error);
@@ -45,7 +38,7 @@ static int32_t load(cyxla_plugin *by, const cyxla_program *with, int32_t wanted,
 
 /* Leaves the serialized program in `bytes`. */
 static void serialize(const char *code, cyxla_array_type type) {
-  make(code, type);
+  make_unary_program(&program, code, type);
   cyxla_aligned_free(bytes);
   cyxla_executable *executable = compile_with(CYXLA_ENGINE_AUTO);
   CHECK_OK(cyxla_executable_serialize(executable, &bytes, &size, &error), &error);
@@ -66,7 +59,7 @@ static void check_doubles(cyxla_executable *executable) {
 static void compiles_for_each_engine(void) {
   static const int32_t wanted[] = {CYXLA_ENGINE_AUTO, CYXLA_ENGINE_DIRECT, CYXLA_ENGINE_PJRT};
   static const char *const reasons[] = {"every thunk", "every thunk", "asked for"};
-  make(doubled, TYPE(CYXLA_F64, 3));
+  make_unary_program(&program, doubled, TYPE(CYXLA_F64, 3));
   for (int i = 0; i < 3; ++i) {
     cyxla_executable *executable = compile_with(wanted[i]);
     const cyxla_executable_info info = info_of(executable);
@@ -83,7 +76,7 @@ static void compiles_for_each_engine(void) {
 }
 
 static void leaves_other_thunks_to_pjrt(void) {
-  make(transformed, TYPE(CYXLA_C128, 8));
+  make_unary_program(&program, transformed, TYPE(CYXLA_C128, 8));
   cyxla_executable *executable = compile_with(CYXLA_ENGINE_AUTO);
   const cyxla_executable_info info = info_of(executable);
   CHECK_INT(info.engine, CYXLA_ENGINE_PJRT);
@@ -98,7 +91,7 @@ static void leaves_other_thunks_to_pjrt(void) {
 }
 
 static void refuses_other_engines(void) {
-  make(doubled, TYPE(CYXLA_F64, 3));
+  make_unary_program(&program, doubled, TYPE(CYXLA_F64, 3));
   cyxla_executable *executable;
   CHECK_STATUS(cyxla_compile(plugin, &program.program, NULL, 0, 3, &executable, &error),
                CYXLA_INVALID_ARGUMENT, &error);
@@ -173,7 +166,7 @@ static void compares_the_whole_signature(void) {
 }
 
 static void refuses_garbage(void) {
-  make(doubled, TYPE(CYXLA_F64, 3));
+  make_unary_program(&program, doubled, TYPE(CYXLA_F64, 3));
   cyxla_executable *executable;
   for (size_t length = 0; length < 8; ++length)
     CHECK(cyxla_executable_deserialize(NULL, &program.program, "garbage", length, CYXLA_ENGINE_AUTO,
@@ -201,7 +194,7 @@ static void *execute_once_together(void *executable) {
 }
 
 static void more_threads_than_numbers(void) {
-  make(doubled, TYPE(CYXLA_F64, 3));
+  make_unary_program(&program, doubled, TYPE(CYXLA_F64, 3));
   cyxla_executable *executable = compile_with(CYXLA_ENGINE_DIRECT);
   pthread_t threads[THREADS];
   pthread_attr_t attributes;
@@ -222,7 +215,7 @@ static void more_threads_than_numbers(void) {
  * his flags too. */
 static void keeps_the_environment(void) {
   static const int roundings[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
-  make(doubled, TYPE(CYXLA_F64, 3));
+  make_unary_program(&program, doubled, TYPE(CYXLA_F64, 3));
   cyxla_executable *executable = compile_with(CYXLA_ENGINE_DIRECT);
   const double values[] = {1e-310, 1.0 / 3, 1e300};
   const cyxla_input input = {values, CYXLA_F64, 3};

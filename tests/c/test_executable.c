@@ -5,7 +5,6 @@ static cyxla_error error = CYXLA_ERROR_INIT;
 static test_program program;
 
 static void new_program(cyxla_array_type type, size_t inputs, size_t outputs) {
-  memset(&program, 0, sizeof program);
   make_program(&program, type, inputs, outputs, 2);
 }
 

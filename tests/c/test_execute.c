@@ -7,7 +7,6 @@ static test_program program;
 
 static cyxla_executable *compile_new(cyxla_array_type type, size_t inputs, size_t outputs,
                                      double factor) {
-  memset(&program, 0, sizeof program);
   make_program(&program, type, inputs, outputs, factor);
   return compile(&program);
 }
@@ -270,7 +269,6 @@ static void check_refused(cyxla_executable *executable, cyxla_input input, const
 }
 
 static void refuses_wrong_inputs(void) {
-  memset(&program, 0, sizeof program);
   make_program(&program, TYPE(CYXLA_F32, 2, 3), 1, 1, 2);
   program.inputs[0].name = "position";
   cyxla_executable *executable = compile(&program);

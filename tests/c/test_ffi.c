@@ -316,10 +316,7 @@ static int32_t compile_call(const char *name, cyxla_executable **out_executable)
            "  %%0 = stablehlo.custom_call @\"%s\"(%%a) {api_version = 4 : i32, backend_config = {}}"
            " : (tensor<3xf64>) -> tensor<3xf64>\n  return %%0 : tensor<3xf64> } }",
            name);
-  memset(&program, 0, sizeof program);
-  make_text_program(&program, code);
-  add_input(&program, TYPE(CYXLA_F64, 3));
-  add_output(&program, TYPE(CYXLA_F64, 3));
+  make_unary_program(&program, code, TYPE(CYXLA_F64, 3));
   return cyxla_compile(plugin, &program.program, NULL, 0, engine, out_executable, &error);
 }
 

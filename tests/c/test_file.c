@@ -136,11 +136,8 @@ static void make_sine(void) {
   static const char *const targets[] = {"lapack_dpotrf_ffi", "scale"};
   static const cyxla_file_entry producers[] = {{"jax", "0.11.2"}, {"cyxla", "0.1.0"}};
   static const cyxla_file_entry metadata[] = {{"author", "N.N."}, {"empty", ""}, {"", "nameless"}};
-  memset(&sine, 0, sizeof sine);
-  make_text_program(&sine, stablehlo);
+  make_unary_program(&sine, stablehlo, TYPE(CYXLA_F32, 8));
   sine.program.name = "sine";
-  add_input(&sine, TYPE(CYXLA_F32, 8));
-  add_output(&sine, TYPE(CYXLA_F32, 8));
   sine.inputs[0].name = "x['\xce\xb1'][0]";
   sine_info = (cyxla_file_info){.struct_size = sizeof sine_info,
                                 .platform = "cpu",

@@ -81,10 +81,7 @@ static cyxla_executable *compile_call(const char *name) {
            " : (tensor<3xf32>) -> tensor<3xf32>\n"
            "  %%1 = stablehlo.add %%0, %%0 : tensor<3xf32>\n  return %%1 : tensor<3xf32> } }",
            name);
-  memset(&program, 0, sizeof program);
-  make_text_program(&program, code);
-  add_input(&program, TYPE(CYXLA_F32, 3));
-  add_output(&program, TYPE(CYXLA_F32, 3));
+  make_unary_program(&program, code, TYPE(CYXLA_F32, 3));
   return compile(&program);
 }
 
@@ -169,7 +166,6 @@ static void constants_are_computed_as_usual(void) {
       "  %0 = stablehlo.constant dense<1.0> : tensor<f32>\n"
       "  %1 = stablehlo.constant dense<3.0> : tensor<f32>\n"
       "  %2 = stablehlo.divide %0, %1 : tensor<f32>\n  return %2 : tensor<f32> } }";
-  memset(&program, 0, sizeof program);
   make_text_program(&program, code);
   add_output(&program, SCALAR(CYXLA_F32));
   for (int caller = 0; caller < 4; ++caller) {

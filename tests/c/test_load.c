@@ -41,11 +41,8 @@ static cyxla__span copying;
 static void make_copying(void) {
   free(copying.data);
   copying = write_executable((parts){0});
-  memset(&program, 0, sizeof program);
-  make_text_program(&program, "");
+  make_unary_program(&program, "", TYPE(CYXLA_F32, 2));
   program.program.name = "copy";
-  add_input(&program, TYPE(CYXLA_F32, 2));
-  add_output(&program, TYPE(CYXLA_F32, 2));
   program.inputs[0].name = "\xce\xb1";
   info = (cyxla_file_info){.struct_size = sizeof info,
                            .platform = "cpu",
@@ -243,10 +240,8 @@ static const char *fingerprint(void) {
 static void *stored;
 static size_t stored_size;
 
-/* A program for the plugin under test, and its executable: x times 2. */
-static void make_doubling(void) {
-  memset(&program, 0, sizeof program);
-  make_program(&program, TYPE(CYXLA_F32, 2), 1, 1, 2);
+/* Makes `info` that of the program as the plugin under test compiles it. */
+static void compile_to_store(void) {
   cyxla_aligned_free(stored);
   cyxla_executable *executable;
   CHECK_OK(cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_AUTO, &executable, &error),
@@ -260,6 +255,12 @@ static void make_doubling(void) {
                            .executable = stored,
                            .executable_size = stored_size,
                            .fingerprint = found.fingerprint};
+}
+
+/* x times 2. */
+static void make_doubling(void) {
+  make_program(&program, TYPE(CYXLA_F32, 2), 1, 1, 2);
+  compile_to_store();
 }
 
 static void check_doubles(cyxla_executable *executable) {
@@ -361,23 +362,9 @@ static void knows_builds_of_plugins(void) {
 
 /* ---- with the real plugin ---- */
 
-/* Writes what the real plugin makes of a text, with one input and output of a type. */
 static void store_compiled(const char *code, cyxla_array_type type) {
-  memset(&program, 0, sizeof program);
-  make_text_program(&program, code);
-  add_input(&program, type);
-  add_output(&program, type);
-  cyxla_aligned_free(stored);
-  cyxla_executable *executable;
-  CHECK_OK(cyxla_compile(plugin, &program.program, NULL, 0, CYXLA_ENGINE_AUTO, &executable, &error),
-           &error);
-  CHECK_OK(cyxla_executable_serialize(executable, &stored, &stored_size, &error), &error);
-  cyxla_executable_destroy(executable);
-  info = (cyxla_file_info){.struct_size = sizeof info,
-                           .platform = "cpu",
-                           .executable = stored,
-                           .executable_size = stored_size,
-                           .fingerprint = fingerprint()};
+  make_unary_program(&program, code, type);
+  compile_to_store();
   store_file();
 }
 

@@ -5,11 +5,6 @@
 static cyxla_error error = CYXLA_ERROR_INIT;
 static test_program program;
 
-static void new_program(cyxla_array_type type, size_t inputs, size_t outputs) {
-  memset(&program, 0, sizeof program);
-  make_program(&program, type, inputs, outputs, 2);
-}
-
 /* The executable doubles three floats. */
 static void check_doubles(cyxla_executable *executable) {
   const float values[] = {1, 2, 3};
@@ -27,7 +22,7 @@ static void check_missing(const void *argument) {
   const char *function = argument;
   fake_set("NULL", function);
   use_plugin(1, NULL);
-  new_program(TYPE(CYXLA_F32, 3), 1, 1);
+  make_program(&program, TYPE(CYXLA_F32, 3), 1, 1, 2);
   cyxla_executable *executable = compile(&program), *copy;
   check_doubles(executable);
   cyxla_executable_info info = {.struct_size = sizeof info};
@@ -70,7 +65,7 @@ static void never_trusts_unknown_outputs(const void *unused) {
   (void)unused;
   fake_set("NULL", "PJRT_Executable_OutputDimensions");
   use_plugin(1, NULL);
-  new_program(TYPE(CYXLA_F32, 3), 1, 1);
+  make_program(&program, TYPE(CYXLA_F32, 3), 1, 1, 2);
   program.outputs[0] = TYPE(CYXLA_F32, 2);
   cyxla_executable *executable = compile(&program);
   const float values[] = {1, 2, 3};
@@ -89,7 +84,6 @@ static void never_trusts_unknown_outputs(const void *unused) {
 static void check_donation(const void *setting) {
   if (setting) fake_set("NULL", setting);
   use_plugin(1, NULL);
-  memset(&program, 0, sizeof program);
   make_text_program(&program, "in f32[3]\nin f32[3]\nout f32[3] = in 0 * 2\ndonate 0\ndonate 1\n");
   add_input(&program, TYPE(CYXLA_F32, 3));
   add_input(&program, TYPE(CYXLA_F32, 3));

@@ -23,17 +23,11 @@ static void describes_the_plugin(void) {
   CHECK(again == plugin);
 }
 
-static void new_program(const char *code) {
-  memset(&program, 0, sizeof program);
-  make_text_program(&program, code);
-}
-
 static void computes_sines(void) {
-  new_program(
-      "module @m { func.func public @main(%a: tensor<3xf64>) -> (tensor<3xf64>) {\n"
-      "  %0 = stablehlo.sine %a : tensor<3xf64>\n  return %0 : tensor<3xf64> } }");
-  add_input(&program, TYPE(CYXLA_F64, 3));
-  add_output(&program, TYPE(CYXLA_F64, 3));
+  make_unary_program(&program,
+                     "module @m { func.func public @main(%a: tensor<3xf64>) -> (tensor<3xf64>) {\n"
+                     "  %0 = stablehlo.sine %a : tensor<3xf64>\n  return %0 : tensor<3xf64> } }",
+                     TYPE(CYXLA_F64, 3));
   cyxla_executable *executable = compile(&program);
   const double values[] = {0, 1, -2.5};
   double results[3];
@@ -75,9 +69,7 @@ static void overrides_layouts(void) {
       "  return %1 : tensor<2x3xf64> } }",
   };
   for (size_t i = 0; i < sizeof modules / sizeof modules[0]; ++i) {
-    new_program(modules[i]);
-    add_input(&program, TYPE(CYXLA_F64, 2, 3));
-    add_output(&program, TYPE(CYXLA_F64, 2, 3));
+    make_unary_program(&program, modules[i], TYPE(CYXLA_F64, 2, 3));
     check_identity();
   }
 }
@@ -85,12 +77,12 @@ static void overrides_layouts(void) {
 /* ---- donation ---- */
 
 static void keeps_donated_inputs(void) {
-  new_program(
+  make_unary_program(
+      &program,
       "module @m { func.func public @main(%a: tensor<1000xf64> {tf.aliasing_output = 0 : i32}) -> "
       "(tensor<1000xf64>) {\n  %0 = stablehlo.add %a, %a : tensor<1000xf64>\n"
-      "  return %0 : tensor<1000xf64> } }");
-  add_input(&program, TYPE(CYXLA_F64, 1000));
-  add_output(&program, TYPE(CYXLA_F64, 1000));
+      "  return %0 : tensor<1000xf64> } }",
+      TYPE(CYXLA_F64, 1000));
   cyxla_executable *executable = compile(&program);
   double *values = cyxla_aligned_alloc(sizeof(double[1000])),
          *results = malloc(sizeof(double[1000]));
@@ -123,7 +115,8 @@ static void check_compile_refused(int32_t status) {
 }
 
 static void identity_program(void) {
-  new_program(
+  make_text_program(
+      &program,
       "module @m { func.func public @main(%a: tensor<3xf64>) -> (tensor<3xf64>) { return %a : "
       "tensor<3xf64> } }");
 }
@@ -201,12 +194,12 @@ static void passes_compile_options(void) {
 
 /* NaN wins in minimum and maximum, as in JAX: the plugin's own default is another. */
 static void lets_nan_win(void) {
-  new_program(
-      "module @m { func.func public @main(%a: tensor<9xf32>, %b: tensor<9xf32>) -> "
-      "(tensor<9xf32>, tensor<9xf32>) {\n"
-      "  %0 = stablehlo.minimum %a, %b : tensor<9xf32>\n"
-      "  %1 = stablehlo.maximum %a, %b : tensor<9xf32>\n"
-      "  return %0, %1 : tensor<9xf32>, tensor<9xf32> } }");
+  make_text_program(&program,
+                    "module @m { func.func public @main(%a: tensor<9xf32>, %b: tensor<9xf32>) -> "
+                    "(tensor<9xf32>, tensor<9xf32>) {\n"
+                    "  %0 = stablehlo.minimum %a, %b : tensor<9xf32>\n"
+                    "  %1 = stablehlo.maximum %a, %b : tensor<9xf32>\n"
+                    "  return %0, %1 : tensor<9xf32>, tensor<9xf32> } }");
   for (int i = 0; i < 2; ++i) add_input(&program, TYPE(CYXLA_F32, 9));
   for (int i = 0; i < 2; ++i) add_output(&program, TYPE(CYXLA_F32, 9));
   cyxla_executable *executable = compile(&program);
@@ -224,13 +217,13 @@ static void lets_nan_win(void) {
 
 /* A plugin that is known to compile arctan wrongly is mended; any other is right by itself. */
 static void computes_arctangents(void) {
-  new_program(
+  make_unary_program(
+      &program,
       "module @m { func.func public @main(%a: tensor<1000xf32>) -> (tensor<1000xf32>) {\n"
       "  %0 = stablehlo.constant dense<1.0> : tensor<1000xf32>\n"
       "  %1 = stablehlo.atan2 %a, %0 : tensor<1000xf32>\n"
-      "  return %1 : tensor<1000xf32> } }");
-  add_input(&program, TYPE(CYXLA_F32, 1000));
-  add_output(&program, TYPE(CYXLA_F32, 1000));
+      "  return %1 : tensor<1000xf32> } }",
+      TYPE(CYXLA_F32, 1000));
   cyxla_executable *executable = compile(&program), *copy;
   cyxla_executable_info info = {.struct_size = sizeof info};
   cyxla_executable_get_info(executable, &info);
@@ -276,7 +269,7 @@ static void refuses_garbage_programs(void) {
       "module @m { func.func public @main() { \"unknown.op\"() : () -> () return } }",
   };
   for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; ++i) {
-    new_program(garbage[i]);
+    make_text_program(&program, garbage[i]);
     cyxla_executable *executable = NULL;
     const int32_t status =
         cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error);

@@ -13,22 +13,19 @@ static int32_t load(void) {
   return cyxla_plugin_load(real_path(), "cpu", NULL, 0, &plugin, &error);
 }
 
-static void execute(cyxla_executable *executable) {
+static void execute(cyxla_executable *executable, double factor) {
   const float values[] = {1, 2, 3};
   float results[3] = {0};
   void *outputs[] = {results};
   const cyxla_input input = {values, CYXLA_F32, 3};
   CHECK_OK(cyxla_execute(executable, &input, outputs, 0, &error), &error);
-  CHECK_REAL(results[2], 6);
+  CHECK_REAL(results[2], 3 * factor);
 }
 
-/* The life of a program, with PJRT's engine. */
-static void use(void) {
-  CHECK_OK(load(), &error);
-  memset(&program, 0, sizeof program);
-  make_program(&program, TYPE(CYXLA_F32, 3), 1, 1, 2);
+/* The life of a program that multiplies by `factor`, with PJRT's engine. */
+static void live(double factor) {
   cyxla_executable *executable = compile(&program);
-  execute(executable);
+  execute(executable, factor);
   void *bytes;
   size_t size;
   CHECK_OK(cyxla_executable_serialize(executable, &bytes, &size, &error), &error);
@@ -36,10 +33,16 @@ static void use(void) {
   CHECK_OK(
       cyxla_executable_deserialize(plugin, &program.program, bytes, size, engine, &loaded, &error),
       &error);
-  execute(loaded);
+  execute(loaded, factor);
   cyxla_aligned_free(bytes);
   cyxla_executable_destroy(loaded);
   cyxla_executable_destroy(executable);
+}
+
+static void use(void) {
+  CHECK_OK(load(), &error);
+  make_program(&program, TYPE(CYXLA_F32, 3), 1, 1, 2);
+  live(2);
 }
 
 /* ---- messages ---- */
@@ -152,34 +155,19 @@ static void make_nest(char *text) {
   sprintf(text, "} }");
 }
 
-static void *compile_nest(void *code) {
-  memset(&program, 0, sizeof program);
-  make_text_program(&program, "");
-  add_input(&program, TYPE(CYXLA_F32, 3));
-  add_output(&program, TYPE(CYXLA_F32, 3));
-  program.program.code = code;
-  program.program.code_size = strlen(code);
-  cyxla_executable *executable = compile(&program);
-  void *bytes;
-  size_t size;
-  CHECK_OK(cyxla_executable_serialize(executable, &bytes, &size, &error), &error);
-  cyxla_executable *loaded;
-  CHECK_OK(
-      cyxla_executable_deserialize(plugin, &program.program, bytes, size, engine, &loaded, &error),
-      &error);
-  cyxla_aligned_free(bytes);
-  cyxla_executable_destroy(loaded);
-  cyxla_executable_destroy(executable);
-  return NULL;
+static void *live_here(void *unused) {
+  live(1);
+  return unused;
 }
 
 static void check_small_stack(const void *unused) {
   (void)unused;
   static char code[DEPTH * 256];
   make_nest(code);
+  make_unary_program(&program, code, TYPE(CYXLA_F32, 3));
   CHECK_OK(load(), &error);
   pthread_t thread;
-  CHECK(cyxla__thread_start(compile_nest, code, 256 << 10, &thread));
+  CHECK(cyxla__thread_start(live_here, NULL, 256 << 10, &thread));
   pthread_join(thread, NULL);
 }
 

@@ -12,7 +12,6 @@ static test_program program;
 
 static cyxla_executable *compile_factor(double factor) {
   cyxla_array_type type = TYPE(CYXLA_F64, LENGTH);
-  memset(&program, 0, sizeof program);
   make_program(&program, type, 2, 2, factor);
   return compile(&program);
 }
@@ -76,7 +75,6 @@ static void *compile_often(void *argument) {
   cyxla_error error = {.struct_size = sizeof error};
   for (int round = 0; round < (using_fake ? 200 : 10); ++round) {
     const cyxla_array_type *type = argument;
-    memset(&own, 0, sizeof own);
     make_program(&own, *type, 1, 1, 2 + round);
     cyxla_executable *executable = compile(&own);
     const double values[LENGTH] = {1, 2, 3, 4};
