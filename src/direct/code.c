@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/execmem.h"
 #include "base/memory.h"
-#include "direct/object.h"
+#include "base/object.h"
 #include "direct/reloc.h"
 #include "direct/symbols.h"
 

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "direct/object.h"
+#include "base/object.h"
 
 enum { MACHINE_X86_64 = 62, R_X86_64_64 = 1 };
 

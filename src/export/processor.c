@@ -8,7 +8,7 @@
  * and 4. */
 #include "export/processor.h"
 
-#include "direct/object.h"
+#include "base/object.h"
 #include "direct/x86_64_features.h"
 
 enum { MACHINE_X86_64 = 62 };

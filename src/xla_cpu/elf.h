@@ -1,17 +1,8 @@
-/* Looking into ELF64 relocatable objects, as LLVM writes them for XLA's CPU kernels.
- * Layouts: System V ABI, chapters 4 and 5 (refspecs.linuxbase.org/elf/gabi4+). */
+/* Functions in the object files that LLVM writes for XLA's CPU kernels. */
 #ifndef CYXLA_XLA_CPU_ELF_H
 #define CYXLA_XLA_CPU_ELF_H
 
 #include "base/bytes.h"
-
-typedef struct cyxla__elf_section {
-  uint32_t type;
-  bool is_code;
-  uint32_t link;
-  uint32_t info;
-  cyxla__span contents; /* points into the object */
-} cyxla__elf_section;
 
 typedef struct cyxla__elf_function {
   uint32_t section;

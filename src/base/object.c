@@ -1,7 +1,6 @@
-#include "direct/object.h"
+#include "base/object.h"
 
 enum { HEADER_SIZE = 64, SECTION_SIZE = 64 };
-enum { ITEM_SIZE = 24 };       /* of a table of symbols, and of one of relocations */
 enum { KIND_RELOCATABLE = 1 }; /* ET_REL */
 enum { SECTION_NAME_LIMIT = 4096 };
 
@@ -29,6 +28,7 @@ static bool get_section(const cyxla__object *object, uint32_t index, cyxla__sect
   if (!cyxla__span_part(object->headers, (uint64_t)index * SECTION_SIZE, SECTION_SIZE, &header))
     return false;
   *out_section = (cyxla__section){
+      .contents = {object->bytes.data, 0},
       .type = (uint32_t)load(header, 4, 4),
       .flags = load(header, 8, 8),
       .size = load(header, 32, 8),
@@ -40,7 +40,7 @@ static bool get_section(const cyxla__object *object, uint32_t index, cyxla__sect
     return true;
   if ((out_section->type == CYXLA__SECTION_SYMBOLS ||
        out_section->type == CYXLA__SECTION_RELOCATIONS) &&
-      (load(header, 56, 8) != ITEM_SIZE || out_section->size % ITEM_SIZE))
+      (load(header, 56, 8) != CYXLA__ITEM_SIZE || out_section->size % CYXLA__ITEM_SIZE))
     return false;
   return cyxla__span_part(object->bytes, load(header, 24, 8), out_section->size,
                           &out_section->contents);
@@ -76,7 +76,7 @@ int32_t cyxla__object_open(cyxla__span bytes, uint16_t machine, cyxla__object *o
   const unsigned kind = (unsigned)load(bytes, 16, 2), found = (unsigned)load(bytes, 18, 2);
   if (kind != KIND_RELOCATABLE)
     return cyxla__fail(error, CYXLA_UNIMPLEMENTED, "ELF file of type %u, not a relocatable", kind);
-  if (found != machine)
+  if (machine != CYXLA__MACHINE_ANY && found != machine)
     return cyxla__fail(error, CYXLA_UNIMPLEMENTED,
                        "code for ELF machine %u, while this machine is %u", found, machine);
   *out_object = (cyxla__object){.bytes = bytes};
@@ -88,7 +88,8 @@ int32_t cyxla__object_open(cyxla__span bytes, uint16_t machine, cyxla__object *o
 bool cyxla__section_symbol(const cyxla__section *symbols, uint32_t index,
                            cyxla__symbol *out_symbol) {
   cyxla__span record;
-  if (!cyxla__span_part(symbols->contents, (uint64_t)index * ITEM_SIZE, ITEM_SIZE, &record))
+  if (!cyxla__span_part(symbols->contents, (uint64_t)index * CYXLA__ITEM_SIZE, CYXLA__ITEM_SIZE,
+                        &record))
     return false;
   const uint8_t info = (uint8_t)load(record, 4, 1);
   *out_symbol = (cyxla__symbol){
@@ -97,6 +98,7 @@ bool cyxla__section_symbol(const cyxla__section *symbols, uint32_t index,
       .kind = info & 15,
       .section = (uint16_t)load(record, 6, 2),
       .value = load(record, 8, 8),
+      .size = load(record, 16, 8),
   };
   return true;
 }
@@ -104,7 +106,8 @@ bool cyxla__section_symbol(const cyxla__section *symbols, uint32_t index,
 bool cyxla__section_relocation(const cyxla__section *relocations, size_t index,
                                cyxla__relocation *out_relocation) {
   cyxla__span record;
-  if (!cyxla__span_part(relocations->contents, (uint64_t)index * ITEM_SIZE, ITEM_SIZE, &record))
+  if (!cyxla__span_part(relocations->contents, (uint64_t)index * CYXLA__ITEM_SIZE, CYXLA__ITEM_SIZE,
+                        &record))
     return false;
   *out_relocation = (cyxla__relocation){
       .offset = load(record, 0, 8),

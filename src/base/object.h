@@ -1,10 +1,10 @@
 /* Reader of ELF64 little-endian relocatable files: sections, symbols and relocations.
  * Layouts: System V ABI, chapter 4 (refspecs.linuxbase.org/elf/gabi4+).
  *
- * Bytes from outside: what it gives lies inside of the file; what it means is for the linker to
+ * Bytes from outside: what it gives lies inside of the file; what it means is for the caller to
  * judge. */
-#ifndef CYXLA_DIRECT_OBJECT_H
-#define CYXLA_DIRECT_OBJECT_H
+#ifndef CYXLA_BASE_OBJECT_H
+#define CYXLA_BASE_OBJECT_H
 
 #include "base/bytes.h"
 #include "base/status.h"
@@ -49,7 +49,8 @@ enum {
 
 typedef struct cyxla__symbol {
   uint64_t value; /* offset in its section */
-  uint32_t name;  /* offset in the names */
+  uint64_t size;
+  uint32_t name; /* offset in the names */
   uint16_t section;
   uint8_t binding, kind;
 } cyxla__symbol;
@@ -65,6 +66,8 @@ typedef struct cyxla__object {
   uint32_t section_count;
 } cyxla__object;
 
+enum { CYXLA__MACHINE_ANY = 0 };
+
 /* Opens `bytes`, which must outlive the object, as a file for the ELF machine `machine`.
  *
  * Returns: INVALID_ARGUMENT: it is ill-formed; UNIMPLEMENTED: it is for another machine, or of a
@@ -76,6 +79,8 @@ int32_t cyxla__object_open(cyxla__span bytes, uint16_t machine, cyxla__object *o
  * in it has items of another size. */
 bool cyxla__object_section(const cyxla__object *object, uint32_t index,
                            cyxla__section *out_section);
+
+enum { CYXLA__ITEM_SIZE = 24 }; /* of tables of symbols and of relocations */
 
 /* Item `index` of a table; false where it ends before. */
 bool cyxla__section_symbol(const cyxla__section *symbols, uint32_t index,
