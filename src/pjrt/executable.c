@@ -37,7 +37,7 @@ static int32_t check_outputs(const cyxla__pjrt_executable *executable, bool *out
     TRY(cyxla__signature_check(&signature->outputs, "output", i,
                                (int32_t)types.args.output_types[i], (int32_t)rank, dimensions,
                                error));
-    dimensions += rank;
+    if (rank) dimensions += rank; /* of none, they may be NULL */
   }
   return CYXLA_OK;
 }
