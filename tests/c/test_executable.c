@@ -56,6 +56,11 @@ static void refuses_a_bad_signature(void) {
   CHECK_STATUS(
       cyxla_executable_deserialize(plugin, &program.program, "", 0, engine, &executable, &error),
       CYXLA_INVALID_ARGUMENT, &error);
+  new_program(TYPE(CYXLA_F32, 3), 1, 1);
+  program.program.struct_size = 8;
+  CHECK_STATUS(cyxla_compile(plugin, &program.program, NULL, 0, engine, &executable, &error),
+               CYXLA_INVALID_ARGUMENT, &error);
+  CHECK_CONTAINS(error.message, "struct_size is 8");
   CHECK(!executable);
 }
 

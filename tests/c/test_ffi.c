@@ -197,6 +197,9 @@ static void refuses_what_is_no_target(void) {
   CHECK_STATUS(cyxla_register_ffi_target(&target, &error), CYXLA_INVALID_ARGUMENT, &error);
   CHECK_CONTAINS(error.message, "without a name");
   CHECK_INT(cyxla_register_ffi_target(&target, NULL), CYXLA_INVALID_ARGUMENT);
+  target.struct_size = 8;
+  CHECK_STATUS(cyxla_register_ffi_target(&target, &error), CYXLA_INVALID_ARGUMENT, &error);
+  CHECK_CONTAINS(error.message, "struct_size is 8");
   CHECK_STATUS(register_one("bad", other_major), CYXLA_UNIMPLEMENTED, &error);
   CHECK_CONTAINS(error.message, "bad");
   CHECK_CONTAINS(error.message, "1.2");

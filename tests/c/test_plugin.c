@@ -255,7 +255,7 @@ static void keeps_options_of_the_caller(const void *unused) {
   check_usable(); /* asynchronous, as it is wished */
 }
 
-static void names_an_unknown_option(const void *unused) {
+static void names_a_bad_option(const void *unused) {
   (void)unused;
   cyxla_option option = {.name = "no_such", .kind = CYXLA_OPTION_INT64, .value.int64 = 1};
   CHECK_STATUS(cyxla_plugin_load(fake_path(), "cpu", &option, 1, &plugin, &error),
@@ -265,6 +265,10 @@ static void names_an_unknown_option(const void *unused) {
   CHECK_STATUS(cyxla_plugin_load(fake_path(), "cpu", &option, 1, &plugin, &error),
                CYXLA_INVALID_ARGUMENT, &error);
   CHECK_CONTAINS(error.message, "no_such");
+  option = (cyxla_option){.name = "cpu_device_count", .kind = CYXLA_OPTION_INT64};
+  CHECK_STATUS(cyxla_plugin_load(fake_path(), "cpu", &option, 1, &plugin, &error),
+               CYXLA_INVALID_ARGUMENT, &error);
+  CHECK_CONTAINS(error.message, "cpu_device_count: 0 devices");
   check_nothing_alive(0);
 }
 
@@ -355,7 +359,7 @@ int main(void) {
   RUN(reads_all_attributes);
   in_child(passes_options, NULL);
   in_child(keeps_options_of_the_caller, NULL);
-  in_child(names_an_unknown_option, NULL);
+  in_child(names_a_bad_option, NULL);
   in_child(lives_without_its_own_options, NULL);
   in_child(loads_once, NULL);
   in_child(loads_once_from_many_threads, NULL);
