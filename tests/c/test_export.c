@@ -261,14 +261,14 @@ static void fill(call *call, size_t shift) {
   for (size_t i = 0; i < COUNT; ++i) memcpy(array_of_call(call, i), values[i], 8);
 }
 
-static void execute(cyxla_executable *executable, call *call) {
+static int32_t execute(cyxla_executable *executable, call *call) {
   cyxla_input inputs[COUNT];
   void *outputs[COUNT];
   for (size_t i = 0; i < COUNT; ++i) {
     inputs[i] = (cyxla_input){array_of_call(call, i), CYXLA_F32, 2};
     outputs[i] = array_of_call(call, COUNT + i);
   }
-  CHECK_OK(cyxla_execute(executable, inputs, outputs, 0, &error), &error);
+  return cyxla_execute(executable, inputs, outputs, 0, &error);
 }
 
 static int execute_export(const library *library, call *call, void *scratch) {
@@ -287,7 +287,7 @@ static void compare(cyxla_executable *executable, const library *library) {
   for (size_t shift = 0; shift <= 64; shift += 4) {
     fill(&expected, shift);
     fill(&found, shift);
-    execute(executable, &expected);
+    CHECK_OK(execute(executable, &expected), &error);
     CHECK_INT(execute_export(library, &found, scratch ? scratch + shift % 3 % 2 : NULL), 0);
     CHECK_BYTES(&found, &expected, sizeof found);
   }
@@ -411,7 +411,7 @@ static void branches(void) {
       fill(&expected, 0);
       memcpy(array_of_call(&expected, 1), &indices[i], 4);
       found = expected;
-      execute(executables[k], &expected);
+      CHECK_OK(execute(executables[k], &expected), &error);
       CHECK_INT(execute_export(&library, &found, NULL), 0);
       CHECK_BYTES(&found, &expected, sizeof found);
       dlclose(library.handle);
@@ -451,8 +451,11 @@ static void reports_a_kernel_that_fails(void) {
   const library library = open_export(executable, "failing");
   fill(&arrays, 0);
   CHECK_INT(execute_export(&library, &arrays, NULL), 1);
+  CHECK_STATUS(execute(executable, &arrays), CYXLA_INTERNAL, &error);
+  CHECK_CONTAINS(error.message, "its kernel fail failed");
   array_of_call(&arrays, 0)[0] = -1;
   CHECK_INT(execute_export(&library, &arrays, NULL), 0);
+  CHECK_OK(execute(executable, &arrays), &error);
   dlclose(library.handle);
   cyxla_executable_destroy(executable);
 }
