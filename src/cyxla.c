@@ -47,17 +47,20 @@ static int32_t check_call(const cyxla_executable *executable, const cyxla_input 
   return CYXLA_OK;
 }
 
-/* Runs where all was checked. */
-static int32_t execute(cyxla_executable *executable, const cyxla_input *inputs,
-                       void *const *outputs, bool zero_copy, cyxla_error *error) {
+static int32_t check_and_execute(cyxla_executable *executable, const cyxla_input *inputs,
+                                 void *const *outputs, bool zero_copy, cyxla_error *error) {
+  TRY(check_call(executable, inputs, outputs, error));
   if (executable->direct) return cyxla__direct_execute(executable->direct, inputs, outputs, error);
   return cyxla__pjrt_execute(&executable->pjrt, inputs, outputs, zero_copy, error);
 }
 
 int32_t cyxla_execute(cyxla_executable *executable, const cyxla_input *inputs, void *const *outputs,
                       uint32_t flags, cyxla_error *error) {
-  int32_t status = check_call(executable, inputs, outputs, error);
-  if (!status) status = execute(executable, inputs, outputs, (flags & CYXLA_ZERO_COPY) != 0, error);
+  cyxla__call *call =
+      executable->direct ? cyxla__direct_bound_call(executable->direct, inputs, outputs) : NULL;
+  const bool zero_copy = (flags & CYXLA_ZERO_COPY) != 0;
+  const int32_t status = call ? cyxla__call_run(call, error)
+                              : check_and_execute(executable, inputs, outputs, zero_copy, error);
   if (status) cyxla__add_context(error, executable->signature.name);
   return status;
 }

@@ -108,8 +108,9 @@ static bool overlaps_sources(const cyxla__call *call, const cyxla__external *out
   if (output->parameter < 0) return false;
   for (size_t i = 0; i < direct->external_count; ++i) {
     const int64_t source = source_of(&direct->externals[i]);
-    if (source < 0 || (source == output->parameter && call->inputs[source] == data)) continue;
-    if (overlap(data, output->size, call->inputs[source], direct->externals[i].size)) return true;
+    if (source < 0 || (source == output->parameter && call->inputs[source].data == data)) continue;
+    if (overlap(data, output->size, call->inputs[source].data, direct->externals[i].size))
+      return true;
   }
   return false;
 }
@@ -118,7 +119,7 @@ static bool overlaps_sources(const cyxla__call *call, const cyxla__external *out
 static void *choose_memory(cyxla__call *call, size_t index) {
   const cyxla__external *external = &call->direct->externals[index];
   void *data = external->is_output ? call->outputs[external->number]
-                                   : (void *)call->inputs[external->number];
+                                   : (void *)call->inputs[external->number].data;
   if (!external->size) return call->block; /* never read nor written, but not NULL */
   if (data && cyxla__is_aligned(data) &&
       !(external->is_output ? overlaps_sources(call, external, data)
@@ -140,12 +141,12 @@ static int32_t bind_external(cyxla__call *call, size_t index, cyxla_error *error
   for (size_t i = 0; i < external->address_count; ++i)
     set_address(call, &external->addresses[i], memory);
   if (!external->is_output) {
-    add_move(call->moves_in, &call->move_in_count, memory, call->inputs[external->number],
+    add_move(call->moves_in, &call->move_in_count, memory, call->inputs[external->number].data,
              external->size);
     return CYXLA_OK;
   }
   if (external->parameter >= 0)
-    add_move(call->moves_in, &call->move_in_count, memory, call->inputs[external->parameter],
+    add_move(call->moves_in, &call->move_in_count, memory, call->inputs[external->parameter].data,
              external->size);
   add_move(call->moves_out, &call->move_out_count, call->outputs[external->number], memory,
            external->size);
@@ -154,14 +155,14 @@ static int32_t bind_external(cyxla__call *call, size_t index, cyxla_error *error
 
 /* Half-bound is bound to nothing: no array of the caller's lies where the call itself does. */
 static void unbind(cyxla__call *call) {
-  for (size_t i = 0; i < call->direct->input_count; ++i) call->inputs[i] = call;
+  for (size_t i = 0; i < call->direct->input_count; ++i) call->inputs[i].data = call;
   for (size_t i = 0; i < call->direct->output_count; ++i) call->outputs[i] = call;
 }
 
 int32_t cyxla__call_bind(cyxla__call *call, const cyxla_input *inputs, void *const *outputs,
                          cyxla_error *error) {
   const cyxla__direct *direct = call->direct;
-  for (size_t i = 0; i < direct->input_count; ++i) call->inputs[i] = inputs[i].data;
+  for (size_t i = 0; i < direct->input_count; ++i) call->inputs[i] = inputs[i];
   for (size_t i = 0; i < direct->output_count; ++i) call->outputs[i] = outputs[i];
   call->move_in_count = call->move_out_count = 0;
   int32_t status = CYXLA_OK;

@@ -31,7 +31,7 @@ typedef struct cyxla__call {
   const struct cyxla__direct *direct;
   uint8_t *block;
   bool busy;           /* running, in the one thread that uses it */
-  const void **inputs; /* what it is bound to, as the caller gave it */
+  cyxla_input *inputs; /* what it is bound to, as the caller gave it */
   void **outputs;
   void **staging; /* by external; NULL: none yet */
   cyxla__move *moves_in, *moves_out;
@@ -42,22 +42,25 @@ typedef struct cyxla__call {
 cyxla__call *cyxla__call_create(const struct cyxla__direct *direct);
 void cyxla__call_destroy(cyxla__call *call);
 
-/* Binds to the arrays of the caller; RESOURCE_EXHAUSTED: no memory to stage one. */
+/* Binds to the arrays of the caller, which were checked; RESOURCE_EXHAUSTED: no memory to stage one. */
 int32_t cyxla__call_bind(cyxla__call *call, const cyxla_input *inputs, void *const *outputs,
                          cyxla_error *error);
 
-/* Whether it is bound to just these. */
+/* Whether it is bound to just these: then they need no check. */
 static inline bool cyxla__call_is_bound(const cyxla__call *call, const cyxla_input *inputs,
                                         size_t input_count, void *const *outputs,
                                         size_t output_count) {
+  if ((!inputs && input_count) || (!outputs && output_count)) return false;
   for (size_t i = 0; i < input_count; ++i)
-    if (call->inputs[i] != inputs[i].data) return false;
+    if (call->inputs[i].data != inputs[i].data || call->inputs[i].type != inputs[i].type ||
+        call->inputs[i].size != inputs[i].size)
+      return false;
   for (size_t i = 0; i < output_count; ++i)
     if (call->outputs[i] != outputs[i]) return false;
   return true;
 }
 
 /* Runs once: copies in, executes the plan in XLA's floating-point environment, copies out. */
-int32_t cyxla__call_run(const cyxla__call *call, cyxla_error *error);
+int32_t cyxla__call_run(cyxla__call *call, cyxla_error *error);
 
 #endif

@@ -69,19 +69,12 @@ int32_t cyxla__direct_create(const cyxla__image *image, cyxla__direct **out_dire
 
 void cyxla__direct_destroy(cyxla__direct *direct) {
   if (!direct) return;
-  for (size_t i = 0; i < CYXLA__THREAD_LIMIT; ++i) cyxla__call_destroy(direct->calls[i]);
+  for (size_t i = 0; i <= CYXLA__THREAD_LIMIT; ++i) cyxla__call_destroy(direct->calls[i]);
   cyxla__plan_deinit(&direct->plan);
   free(direct);
 }
 
 /* ---- executing ---- */
-
-static int32_t run_bound(const cyxla__direct *direct, cyxla__call *call, const cyxla_input *inputs,
-                         void *const *outputs, cyxla_error *error) {
-  if (!cyxla__call_is_bound(call, inputs, direct->input_count, outputs, direct->output_count))
-    TRY(cyxla__call_bind(call, inputs, outputs, error));
-  return cyxla__call_run(call, error);
-}
 
 /* A call of its own: for threads without a number, and for handlers that run the executable which calls
  * them. */
@@ -95,30 +88,14 @@ static int32_t execute_alone(const cyxla__direct *direct, const cyxla_input *inp
   return status;
 }
 
-/* The first call in a thread makes the memory and binds, even where all addresses are NULL. */
-static cyxla__call *make_call(cyxla__direct *direct, unsigned thread, const cyxla_input *inputs,
-                              void *const *outputs, int32_t *out_status, cyxla_error *error) {
-  cyxla__call *call = cyxla__call_create(direct);
-  if (!call) {
-    *out_status = cyxla__fail_memory(error, direct->plan.block_size);
-    return NULL;
-  }
-  *out_status = cyxla__call_bind(call, inputs, outputs, error);
-  if (!*out_status) return direct->calls[thread] = call;
-  cyxla__call_destroy(call);
-  return NULL;
-}
-
 int32_t cyxla__direct_execute(cyxla__direct *direct, const cyxla_input *inputs,
                               void *const *outputs, cyxla_error *error) {
   const unsigned thread = cyxla__thread_number();
-  if (thread == CYXLA__THREAD_LIMIT) return execute_alone(direct, inputs, outputs, error);
+  if (!thread || (direct->calls[thread] && direct->calls[thread]->busy))
+    return execute_alone(direct, inputs, outputs, error);
+  if (!direct->calls[thread]) direct->calls[thread] = cyxla__call_create(direct);
   cyxla__call *call = direct->calls[thread];
-  int32_t status;
-  if (!call && !(call = make_call(direct, thread, inputs, outputs, &status, error))) return status;
-  if (call->busy) return execute_alone(direct, inputs, outputs, error);
-  call->busy = true;
-  status = run_bound(direct, call, inputs, outputs, error);
-  call->busy = false;
-  return status;
+  if (!call) return cyxla__fail_memory(error, direct->plan.block_size);
+  TRY(cyxla__call_bind(call, inputs, outputs, error));
+  return cyxla__call_run(call, error);
 }

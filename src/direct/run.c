@@ -167,7 +167,10 @@ static inline void move(void *to, const void *from, size_t size) {
     memcpy(to, from, size);
 }
 
-static int32_t run_range(const cyxla__call *call, cyxla__range range, cyxla_error *error) {
+/* Inlined where a call starts, as most have no further range. */
+__attribute__((always_inline)) static inline int32_t run_ops(const cyxla__call *call,
+                                                             cyxla__range range,
+                                                             cyxla_error *error) {
   const cyxla__op *op = call->direct->plan.ops + range.first, *end = op + range.count;
   for (; op != end; ++op) {
     if (op->kind == CYXLA__OP_KERNEL) {
@@ -181,13 +184,19 @@ static int32_t run_range(const cyxla__call *call, cyxla__range range, cyxla_erro
   return CYXLA_OK;
 }
 
-int32_t cyxla__call_run(const cyxla__call *call, cyxla_error *error) {
+static int32_t run_range(const cyxla__call *call, cyxla__range range, cyxla_error *error) {
+  return run_ops(call, range, error);
+}
+
+int32_t cyxla__call_run(cyxla__call *call, cyxla_error *error) {
+  call->busy = true;
   for (size_t i = 0; i < call->move_in_count; ++i)
     memcpy(call->moves_in[i].to, call->moves_in[i].from, call->moves_in[i].size);
   const cyxla__fpenv before = cyxla__fpenv_enter();
-  const int32_t status = run_range(call, call->direct->plan.entry, error);
+  const int32_t status = run_ops(call, call->direct->plan.entry, error);
   cyxla__fpenv_leave(before);
   for (size_t i = 0; i < call->move_out_count; ++i)
     memcpy(call->moves_out[i].to, call->moves_out[i].from, call->moves_out[i].size);
+  call->busy = false;
   return status;
 }
