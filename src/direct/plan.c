@@ -245,14 +245,13 @@ static int32_t plan_op(planner *planner, cyxla__op *op) {
 /* A sequence lies in one piece; those that are nested in it come after it. */
 static int32_t plan_sequence(planner *planner, cyxla__sequence sequence, cyxla__range *out_range) {
   cyxla__plan *plan = planner->plan;
-  const size_t first = plan->op_count;
+  cyxla__op *first = &plan->ops[plan->op_count];
   plan->op_count += sequence.count;
   for (size_t i = 0; i < sequence.count; ++i) {
-    cyxla__op *op = &plan->ops[first + i];
-    op->thunk = &sequence.thunks[i];
-    TRY(plan_op(planner, op));
+    first[i].thunk = &sequence.thunks[i];
+    TRY(plan_op(planner, &first[i]));
   }
-  *out_range = (cyxla__range){first, sequence.count};
+  *out_range = (cyxla__range){first, first + sequence.count};
   return CYXLA_OK;
 }
 

@@ -40,7 +40,7 @@ typedef void *cyxla__kernel(const cyxla__kernel_frame *frame);
 typedef enum cyxla__op_kind {
   CYXLA__OP_KERNEL, /* of one work group */
   CYXLA__OP_GRID,   /* a kernel of several */
-  CYXLA__OP_MOVE, /* a copy of one piece of memory */
+  CYXLA__OP_MOVE,   /* a copy of one piece of memory */
   CYXLA__OP_COPY,
   CYXLA__OP_CALL,
   CYXLA__OP_CONDITIONAL,
@@ -53,9 +53,9 @@ typedef enum cyxla__op_kind {
   CYXLA__OP_DOT
 } cyxla__op_kind;
 
-/* Operations [first, first + count) of a plan. */
+/* Operations of a plan, one after the other up to `end`. */
 typedef struct cyxla__range {
-  size_t first, count;
+  const struct cyxla__op *first, *end;
 } cyxla__range;
 
 /* The one thing that calls share and change: XLA keeps a state for each such thunk. */

@@ -171,8 +171,7 @@ static inline void move(void *to, const void *from, size_t size) {
 __attribute__((always_inline)) static inline int32_t run_ops(const cyxla__call *call,
                                                              cyxla__range range,
                                                              cyxla_error *error) {
-  const cyxla__op *op = call->direct->plan.ops + range.first, *end = op + range.count;
-  for (; op != end; ++op) {
+  for (const cyxla__op *op = range.first; op != range.end; ++op) {
     if (op->kind == CYXLA__OP_KERNEL) {
       if (op->as.kernel(kernel_frame(call, op))) return fail_kernel(op, error);
     } else if (op->kind == CYXLA__OP_MOVE) {
