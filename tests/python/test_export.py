@@ -347,9 +347,12 @@ def test_arguments(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XLA_FLAGS", "--no_such_flag=1")
     program, _ = lower("sine")
-    with pytest.raises(cyxla.CyxlaError):
+    monkeypatch.setenv("XLA_FLAGS", "--no_such_flag=1")
+    with pytest.raises(cyxla.CyxlaError, match="--no_such_flag, which is no flag of"):
+        cyxla.export(program, tmp_path)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=maybe")  # XLA aborts
+    with pytest.raises(cyxla.CyxlaError, match="sine: the process that compiles died"):
         cyxla.export(program, tmp_path)
 
 
