@@ -18,6 +18,30 @@ void cyxla__fork_watch(void) {
   pthread_once(&once, watch);
 }
 
+static pthread_mutex_t safe_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock(void) {
+  pthread_mutex_lock(&safe_mutex);
+}
+
+static void unlock(void) {
+  pthread_mutex_unlock(&safe_mutex);
+}
+
+static void make_safe(void) {
+  pthread_atfork(lock, unlock, unlock);
+}
+
+void cyxla__fork_safe_lock(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_safe);
+  lock();
+}
+
+void cyxla__fork_safe_unlock(void) {
+  unlock();
+}
+
 bool cyxla__fork_lock_take(cyxla__fork_lock *lock) {
   cyxla__fork_watch();
   const unsigned self = cyxla__fork_count() + 1;

@@ -16,6 +16,11 @@ static inline unsigned cyxla__fork_count(void) {
   return cyxla__forks_counted;
 }
 
+/* The lock of what is rare and short, and calls nobody else's code: a fork waits for it, and so a child finds
+ * it free, and what it guards whole. */
+void cyxla__fork_safe_lock(void);
+void cyxla__fork_safe_unlock(void);
+
 /* A lock that is of no use in a child, and says so, where another thread held it at the time of the
  * fork: what it guards is half done then.  For what is rare and takes long: who has to wait, polls.
  * Starts as {0}. */

@@ -1,14 +1,14 @@
 #include "ffi/registry.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/status.h"
 #include "ffi/host_api.h"
 
-static pthread_mutex_t targets_mutex = PTHREAD_MUTEX_INITIALIZER; /* for adding */
+/* Adding takes the lock that forks wait for. */
 static cyxla__ffi_target targets[CYXLA__FFI_TARGET_LIMIT];
 static atomic_size_t target_count;
 
@@ -40,7 +40,7 @@ static int32_t read_metadata(cyxla__ffi_target *target, cyxla_error *error) {
   return CYXLA_OK;
 }
 
-/* Called with the mutex held. */
+/* Called with the lock held. */
 static int32_t add(const cyxla__ffi_target *target, cyxla_error *error) {
   const cyxla__span name = {(uint8_t *)target->name, strlen(target->name)};
   const cyxla__ffi_target *known = cyxla__ffi_find_target(name, target->platform);
@@ -90,9 +90,9 @@ int32_t cyxla_register_ffi_target(const cyxla_ffi_target *target, cyxla_error *e
   };
   /* Before the lock: handlers are not ours, and may do anything. */
   TRY(read_metadata(&added, error));
-  pthread_mutex_lock(&targets_mutex);
+  cyxla__fork_safe_lock();
   const int32_t status = add(&added, error);
-  pthread_mutex_unlock(&targets_mutex);
+  cyxla__fork_safe_unlock();
   return status;
 }
 

@@ -1,8 +1,9 @@
 #include "ffi/state.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+#include "base/fork.h"
 
 /* ---- types of handlers' states ---- */
 
@@ -12,8 +13,7 @@ typedef struct state_type {
   struct state_type *next;
 } state_type;
 
-static pthread_mutex_t types_mutex = PTHREAD_MUTEX_INITIALIZER;
-static state_type *types;
+static state_type *types; /* guarded by the lock that forks wait for */
 
 /* Numbers of types that nobody has registered with an XLA, far from those which XLA gives. */
 static int64_t next_id = INT64_C(1) << 48;
@@ -29,7 +29,7 @@ int32_t cyxla_register_ffi_type(int64_t *type_id, void (*deleter)(void *state),
   state_type *added = malloc(sizeof *added);
   if (!added) return cyxla__fail_memory(error, sizeof *added);
   int32_t status = CYXLA_OK;
-  pthread_mutex_lock(&types_mutex);
+  cyxla__fork_safe_lock();
   state_type *known = *type_id ? find_type(*type_id) : NULL;
   if (known) {
     if (known->deleter != deleter)
@@ -42,16 +42,16 @@ int32_t cyxla_register_ffi_type(int64_t *type_id, void (*deleter)(void *state),
     *added = (state_type){.id = *type_id, .deleter = deleter, .next = types};
     types = added;
   }
-  pthread_mutex_unlock(&types_mutex);
+  cyxla__fork_safe_unlock();
   return status;
 }
 
 XLA_FFI_Error *cyxla__ffi_find_deleter(const XLA_FFI_Api *api, int64_t type_id,
                                        cyxla_state_deleter *out_deleter) {
-  pthread_mutex_lock(&types_mutex);
+  cyxla__fork_safe_lock();
   const state_type *type = find_type(type_id);
   if (type) *out_deleter = type->deleter;
-  pthread_mutex_unlock(&types_mutex);
+  cyxla__fork_safe_unlock();
   if (type) return NULL;
   return cyxla__ffi_error(
       api, XLA_FFI_Error_Code_FAILED_PRECONDITION,

@@ -2,7 +2,9 @@
  * variables, floating-point environment. */
 #include <dirent.h>
 #include <fenv.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/fork.h"
@@ -65,6 +67,35 @@ static void a_lock_that_was_held_stays_so_in_a_child(void) {
   in_child(check_lock, &(bool){false});
   cyxla__fork_lock_give(&lock);
   in_child(check_lock, &(bool){true});
+}
+
+static atomic_bool has_registered;
+
+/* Types of states are behind the lock that forks wait for. */
+static void *register_types(void *stop) {
+  int64_t id = 0;
+  while (!atomic_load((atomic_bool *)stop)) {
+    CHECK_INT(cyxla_register_ffi_type(&id, NULL, NULL), CYXLA_OK);
+    atomic_store(&has_registered, true);
+  }
+  return NULL;
+}
+
+static void check_registration(const void *unused) {
+  (void)unused;
+  alarm(20);
+  int64_t id = 0;
+  CHECK_INT(cyxla_register_ffi_type(&id, NULL, NULL), CYXLA_OK);
+}
+
+static void a_fork_waits_for_registrations(void) {
+  pthread_t thread;
+  atomic_bool stop = false;
+  CHECK(cyxla__thread_start(register_types, &stop, 0, &thread));
+  while (!atomic_load(&has_registered)) sched_yield();
+  for (int i = 0; i < 300; ++i) in_child(check_registration, NULL);
+  atomic_store(&stop, true);
+  pthread_join(thread, NULL);
 }
 
 /* ---- a large stack ---- */
@@ -372,6 +403,7 @@ int main(void) {
   RUN(forks_are_counted);
   RUN(a_lock_lets_one_thread_in);
   RUN(a_lock_that_was_held_stays_so_in_a_child);
+  RUN(a_fork_waits_for_registrations);
   RUN(a_small_stack_does_not_matter);
   RUN(rounding_is_usual_there);
   RUN(impossible_stacks_are_refused);
