@@ -5,6 +5,7 @@ All of it can be had without a compiler: a hit loads neither a plugin nor jaxlib
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -27,7 +28,7 @@ from cyxla.program import ArrayType, Program
 __all__ = ["cache_key", "executable_key", "jaxlib_identity", "keep_flags", "stablehlo_hash"]
 
 # Increases whenever what is in entries, or what keys are made of, changes.
-_VERSION = 1
+_VERSION = 2
 
 # JAX's settings that change what a function is lowered to, or whether it is.
 SETTINGS_OF_JAX = (
@@ -119,11 +120,13 @@ def jaxlib_identity() -> str | None:
     than a hit.
     """
     spec = importlib.util.find_spec("jaxlib")
-    if spec is None or not spec.submodule_search_locations:
+    if spec is None or spec.origin is None:  # a folder of that name is no jaxlib
         return None
-    (folder, *_) = spec.submodule_search_locations
-    version = Path(folder, "version.py").read_bytes()
-    with os.scandir(folder) as entries:
+    folder = Path(spec.origin).parent
+    version, libraries = b"", {}
+    with contextlib.suppress(OSError):  # packers of programs leave it out
+        version = (folder / "version.py").read_bytes()
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
         libraries = {each.name: each.stat() for each in entries if each.name.endswith(".so")}
     sizes = (f"{name} {of.st_size} {of.st_mtime_ns}" for name, of in sorted(libraries.items()))
     return ", ".join([hashlib.sha256(version).hexdigest(), *sizes])

@@ -65,9 +65,9 @@ class FfiTarget:
         name, platform: as programs call it, and the platform that it is for.
         origin: "jaxlib" (its own), "jax" (by `jax.ffi.register_ffi_target`) or "cyxla".
         ffi_version: of the XLA FFI that its handlers were compiled for.
-        state: with the plugin of this process: "registered", "bridged" (called through functions of
-            cyxla, since their FFI versions differ or it keeps state), "failed", or "not seen" (it
-            is for another platform, or no plugin is loaded).
+        state: with the plugin of this process: "registered", "bridged" (though its FFI is newer
+            than the plugin's, or it keeps state), "failed", or "not seen" (it is for another
+            platform, or no plugin is loaded).
         failure: why the plugin can't have it; None where it can.
     """
 

@@ -28,13 +28,13 @@ static void unlock(void) {
   pthread_mutex_unlock(&safe_mutex);
 }
 
-static void make_safe(void) {
+/* When the library is loaded, and so before what uses it: handlers of forks run in the reverse order, and
+ * locks of users come first. */
+__attribute__((constructor)) static void make_safe(void) {
   pthread_atfork(lock, unlock, unlock);
 }
 
 void cyxla__fork_safe_lock(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, make_safe);
   lock();
 }
 

@@ -121,7 +121,7 @@ static int32_t run_custom_call(const cyxla__call *call, const cyxla__op *op, cyx
 
 static int32_t run_other(const cyxla__call *call, const cyxla__op *op, cyxla_error *error) {
   switch (op->kind) {
-    case CYXLA__OP_KERNEL: /* run_range does these two */
+    case CYXLA__OP_KERNEL: /* run_ops does these two */
     case CYXLA__OP_MOVE:
       break;
     case CYXLA__OP_GRID:

@@ -1,6 +1,5 @@
 #include "ffi/bridge.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -29,7 +28,6 @@ typedef struct bridge {
 
 /* One for each plugin that is loaded; only ever added to. */
 enum { BRIDGE_LIMIT = 16 };
-static pthread_mutex_t bridges_mutex = PTHREAD_MUTEX_INITIALIZER; /* for adding */
 static bridge bridges[BRIDGE_LIMIT];
 static atomic_size_t bridge_count;
 
@@ -82,23 +80,17 @@ static void fill_table(bridged_table *table, const XLA_FFI_Api *plugin_api) {
 }
 
 int32_t cyxla__ffi_bridge_open(const XLA_FFI_Api *plugin_api, cyxla_error *error) {
-  int32_t status = CYXLA_OK;
-  pthread_mutex_lock(&bridges_mutex);
+  if (find_bridge(plugin_api)) return CYXLA_OK;
   const size_t count = atomic_load_explicit(&bridge_count, memory_order_relaxed);
-  if (!find_bridge(plugin_api)) {
-    if (count == BRIDGE_LIMIT) {
-      status = cyxla__fail(error, CYXLA_RESOURCE_EXHAUSTED, "there are %zu plugins already", count);
-    } else {
-      bridge *added = &bridges[count];
-      added->plugin_api = plugin_api;
-      fill_table(&added->table, plugin_api);
-      if (plugin_api->api_version.minor_version >= MINOR_WITH_STAGES)
-        status = cyxla__ffi_state_register(plugin_api, &added->holder_type, error);
-      if (!status) atomic_store_explicit(&bridge_count, count + 1, memory_order_release);
-    }
-  }
-  pthread_mutex_unlock(&bridges_mutex);
-  return status;
+  if (count == BRIDGE_LIMIT)
+    return cyxla__fail(error, CYXLA_RESOURCE_EXHAUSTED, "there are %zu plugins already", count);
+  bridge *added = &bridges[count];
+  added->plugin_api = plugin_api;
+  fill_table(&added->table, plugin_api);
+  if (plugin_api->api_version.minor_version >= MINOR_WITH_STAGES)
+    TRY(cyxla__ffi_state_register(plugin_api, &added->holder_type, error));
+  atomic_store_explicit(&bridge_count, count + 1, memory_order_release);
+  return CYXLA_OK;
 }
 
 /* ---- trampolines ---- */

@@ -12,7 +12,7 @@
 #include "ffi/xla_ffi_abi.h"
 
 /* Makes the bridged table of a plugin, once for each; to be called before one of its executions can
- * meet a trampoline. */
+ * meet a trampoline, by one thread at a time. */
 int32_t cyxla__ffi_bridge_open(const XLA_FFI_Api *plugin_api, cyxla_error *error);
 
 /* The trampoline of the target `index`, for each of its stages. */

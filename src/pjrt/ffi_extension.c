@@ -1,13 +1,14 @@
 #include "pjrt/ffi_extension.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/memory.h"
 #include "ffi/bridge.h"
 #include "ffi/error.h"
+#include "ffi/host_api.h"
 #include "ffi/registry.h"
 
 /* ---- the extension (xla/pjrt/c/pjrt_c_api_ffi_extension.h) ----
@@ -112,6 +113,12 @@ static int32_t open_ffi(cyxla_plugin *plugin, cyxla_error *error) {
         "have one in minor 81 and later)",
         plugin->path, plugin->api.table.pjrt_api_version.major_version,
         plugin->api.table.pjrt_api_version.minor_version);
+  const int own_major = cyxla__ffi_host_api()->api_version.major_version;
+  if (api->api_version.major_version != own_major)
+    return cyxla__fail(error, CYXLA_UNIMPLEMENTED,
+                       "%s: its FFI has version %d.%d, and this cyxla knows major version %d",
+                       plugin->path, api->api_version.major_version, api->api_version.minor_version,
+                       own_major);
   TRY(cyxla__ffi_bridge_open(api, error));
   plugin->ffi.api = api;
   return CYXLA_OK;
@@ -122,13 +129,18 @@ static int32_t open_ffi(cyxla_plugin *plugin, cyxla_error *error) {
 /* The plugin's struct grew in the middle when the bundle got another stage. */
 enum { MINOR_WITH_RECORD = 4, MINOR_WITH_STAGES = 3 };
 
-static int32_t register_bundle(const cyxla_plugin *plugin, const cyxla__ffi_target *target,
-                               const XLA_FFI_Handler_Bundle *bundle, cyxla_error *error) {
-  XLA_FFI_Handler_Register_Args args = {.struct_size = sizeof args,
-                                        .name = {target->name, strlen(target->name)},
-                                        .platform = {plugin->platform, strlen(plugin->platform)},
-                                        .bundle = *bundle,
-                                        .traits = target->traits};
+static int32_t register_handlers(const cyxla_plugin *plugin, const cyxla__ffi_target *target,
+                                 XLA_FFI_Handler *const handlers[CYXLA__FFI_STAGE_COUNT],
+                                 cyxla_error *error) {
+  XLA_FFI_Handler_Register_Args args = {
+      .struct_size = sizeof args,
+      .name = {target->name, strlen(target->name)},
+      .platform = {plugin->platform, strlen(plugin->platform)},
+      .bundle = {.instantiate = handlers[XLA_FFI_ExecutionStage_INSTANTIATE],
+                 .prepare = handlers[XLA_FFI_ExecutionStage_PREPARE],
+                 .initialize = handlers[XLA_FFI_ExecutionStage_INITIALIZE],
+                 .execute = handlers[XLA_FFI_ExecutionStage_EXECUTE]},
+      .traits = target->traits};
   if (plugin->ffi.api->api_version.minor_version < MINOR_WITH_RECORD) {
     /* The traits come where `record` is now. */
     memcpy(&args.bundle.record, &args.traits, sizeof args.traits);
@@ -148,16 +160,14 @@ static int32_t register_target(cyxla_plugin *plugin, size_t index, cyxla_error *
         "FFI target %s keeps state (its handlers are for FFI 0.%d), which the plugin's FFI, "
         "0.%d, can't be given",
         target->name, target->minor, plugin_minor);
-  XLA_FFI_Handler *handlers[CYXLA__FFI_STAGE_COUNT];
-  for (int stage = 0; stage < CYXLA__FFI_STAGE_COUNT; ++stage)
-    handlers[stage] = target->handlers[stage] ? cyxla__ffi_trampoline(index) : NULL;
-  const XLA_FFI_Handler_Bundle bundle = {
-      .instantiate = handlers[XLA_FFI_ExecutionStage_INSTANTIATE],
-      .prepare = handlers[XLA_FFI_ExecutionStage_PREPARE],
-      .initialize = handlers[XLA_FFI_ExecutionStage_INITIALIZE],
-      .execute = handlers[XLA_FFI_ExecutionStage_EXECUTE]};
-  TRY(register_bundle(plugin, target, &bundle, error));
   const bool needs_bridge = has_state || target->minor > plugin_minor;
+  XLA_FFI_Handler *trampolines[CYXLA__FFI_STAGE_COUNT];
+  for (int stage = 0; stage < CYXLA__FFI_STAGE_COUNT; ++stage)
+    trampolines[stage] = target->handlers[stage] ? cyxla__ffi_trampoline(index) : NULL;
+  int32_t status = register_handlers(plugin, target, trampolines, error);
+  /* Where others have registered the same handlers, the plugin wants them again, or nothing. */
+  if (status && !needs_bridge) status = register_handlers(plugin, target, target->handlers, error);
+  if (status) return status;
   plugin->ffi.targets[index].state = needs_bridge ? CYXLA_FFI_BRIDGED : CYXLA_FFI_REGISTERED;
   return CYXLA_OK;
 }
@@ -167,10 +177,11 @@ static void keep_failure(cyxla_plugin *plugin, size_t index, const cyxla_error *
   plugin->ffi.targets[index].failure = strdup(error->message);
 }
 
-static pthread_mutex_t registration_mutex = PTHREAD_MUTEX_INITIALIZER;
+static cyxla__fork_lock registration_lock;
 
 void cyxla__pjrt_register_targets(cyxla_plugin *plugin) {
-  pthread_mutex_lock(&registration_mutex);
+  /* In a fork of a process that was just registering, programs with custom calls are refused. */
+  if (!cyxla__fork_lock_take(&registration_lock)) return;
   const size_t count = cyxla__ffi_target_count();
   for (; plugin->ffi.seen < count; ++plugin->ffi.seen) {
     if (strcmp(cyxla__ffi_target_at(plugin->ffi.seen)->platform, plugin->platform)) continue;
@@ -179,7 +190,7 @@ void cyxla__pjrt_register_targets(cyxla_plugin *plugin) {
         register_target(plugin, plugin->ffi.seen, &error))
       keep_failure(plugin, plugin->ffi.seen, &error);
   }
-  pthread_mutex_unlock(&registration_mutex);
+  cyxla__fork_lock_give(&registration_lock);
 }
 
 int32_t cyxla_ffi_target_get_info(size_t index, cyxla_plugin *plugin,
@@ -197,10 +208,11 @@ int32_t cyxla_ffi_target_get_info(size_t index, cyxla_plugin *plugin,
   if (plugin) {
     TRY(cyxla__plugin_check_process(plugin, error));
     cyxla__pjrt_register_targets(plugin);
-    pthread_mutex_lock(&registration_mutex);
-    info.state = plugin->ffi.targets[index].state;
-    info.failure = plugin->ffi.targets[index].failure;
-    pthread_mutex_unlock(&registration_mutex);
+    if (cyxla__fork_lock_take(&registration_lock)) {
+      info.state = plugin->ffi.targets[index].state;
+      info.failure = plugin->ffi.targets[index].failure;
+      cyxla__fork_lock_give(&registration_lock);
+    }
   }
   cyxla__copy_info(out_info, &info, sizeof info);
   return CYXLA_OK;

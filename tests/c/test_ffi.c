@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "ffi/xla_ffi_abi.h"
+#include "pjrt/plugin.h"
 #include "support.h"
 
 static cyxla_error error = CYXLA_ERROR_INIT;
@@ -351,6 +352,20 @@ static void calls_handlers_old_and_new(void) {
   check_factor("thrice", 3, CYXLA_FFI_BRIDGED);
 }
 
+/* As another cyxla in the process, or JAX, may have done it. */
+static void lets_others_register_first(void) {
+  const XLA_FFI_Api *api = plugin->ffi.api;
+  if (api->api_version.minor_version < 4) return; /* its struct is another one */
+  const char name[] = "known already";
+  XLA_FFI_Handler_Register_Args args = {.struct_size = sizeof args,
+                                        .name = {name, strlen(name)},
+                                        .platform = {"cpu", strlen("cpu")},
+                                        .bundle = {.execute = old_twice}};
+  CHECK(!api->XLA_FFI_Handler_Register(&args));
+  CHECK_OK(register_one(name, old_twice), &error);
+  check_factor(name, 2, CYXLA_FFI_REGISTERED);
+}
+
 static void fails_where_a_handler_needs_a_newer_table(void) {
   CHECK_OK(register_one("future", from_the_future), &error);
   cyxla_executable *executable;
@@ -522,6 +537,7 @@ static void test_registry(void) {
 
 static void test_real(void) {
   RUN(calls_handlers_old_and_new);
+  RUN(lets_others_register_first);
   RUN(fails_where_a_handler_needs_a_newer_table);
   RUN(names_a_missing_target);
   RUN(keeps_states);

@@ -705,7 +705,7 @@ def test_jaxlib_by_version_and_libraries(monkeypatch: pytest.MonkeyPatch, tmp_pa
     with monkeypatch.context() as patch:
         real = cache_keys.jaxlib_identity()
         assert real is not None and ".so " in real
-        spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+        spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
         patch.setattr(cache_keys.importlib.util, "find_spec", lambda name: spec)
         version, library = tmp_path / "version.py", tmp_path / "libjax.so"
         version.write_text("'0.11.2'")
@@ -718,7 +718,13 @@ def test_jaxlib_by_version_and_libraries(monkeypatch: pytest.MonkeyPatch, tmp_pa
         library.write_bytes(b"other code")
         os.utime(library, (1000, 1000))
         found.append(identity())
-        assert len(set(found)) == len(found)
+        version.unlink()
+        found.append(identity())
+        spec.origin = str(tmp_path / "in a zip" / "__init__.py")
+        found.append(identity())
+        assert None not in found and len(set(found)) == len(found)
+        spec.origin = None
+        assert identity() is None
         patch.setattr(cache_keys.importlib.util, "find_spec", lambda name: None)
         assert identity() is None
     assert identity() == real
