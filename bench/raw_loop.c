@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cyxla/cyxla.h"
 #include "base/fpenv.h"
+#include "cyxla/cyxla.h"
 #include "executable.h"
 
 enum { MAX_ARRAYS = 8 };

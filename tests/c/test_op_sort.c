@@ -1,5 +1,5 @@
-#include "base/memory.h"
 #include "base/fpenv.h"
+#include "base/memory.h"
 #include "direct/op_sort.h"
 #include "shapes.h"
 #include "sort_cases.h"
