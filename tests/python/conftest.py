@@ -27,13 +27,13 @@ os.environ["CYXLA_CACHE"] = "0"
 
 
 def pytest_collection_modifyitems(config, items):
-    """With the oldest Python comes an older JAX: of tables of cases it takes a quarter, by chance,
+    """With the oldest Python comes an older JAX: of tables of cases it takes an eighth, by chance,
     unless -k says what it should take."""
     if sys.version_info >= (3, 12) or config.option.keyword:
         return
     kept, left_out = [], []
     for item in items:
-        share = zlib.crc32(item.nodeid.encode()) % 4 if item.get_closest_marker("table") else 0
+        share = zlib.crc32(item.nodeid.encode()) % 8 if item.get_closest_marker("table") else 0
         (left_out if share else kept).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
