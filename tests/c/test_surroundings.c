@@ -93,7 +93,7 @@ static void a_fork_waits_for_registrations(void) {
   atomic_bool stop = false;
   CHECK(cyxla__thread_start(register_types, &stop, 0, &thread));
   while (!atomic_load(&has_registered)) sched_yield();
-  for (int i = 0; i < 300; ++i) in_child(check_registration, NULL);
+  for (int i = 0; i < 100; ++i) in_child(check_registration, NULL);
   atomic_store(&stop, true);
   pthread_join(thread, NULL);
 }
