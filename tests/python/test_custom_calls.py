@@ -6,6 +6,7 @@ first, and what a plugin forgets only with its process, runs in processes of its
 """
 
 import ctypes
+import gc
 import importlib.util
 import os
 import pickle
@@ -154,7 +155,10 @@ def counts(library):
 
 
 def states(library):
-    """How many there are now. jaxlib's compiler makes some of its own, and frees them."""
+    """How many there are now. jaxlib's compiler makes some of its own, and frees them.
+
+    What a traceback holds of an earlier test is collected first, at whatever time that would be."""
+    gc.collect()
     made, freed, *_ = counts(library)
     return made - freed
 
