@@ -20,26 +20,18 @@ void cyxla__fork_watch(void) {
 
 static pthread_mutex_t safe_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock(void) {
+void cyxla__fork_safe_lock(void) {
   pthread_mutex_lock(&safe_mutex);
 }
 
-static void unlock(void) {
+void cyxla__fork_safe_unlock(void) {
   pthread_mutex_unlock(&safe_mutex);
 }
 
 /* When the library is loaded, and so before what uses it: handlers of forks run in the reverse order, and
  * locks of users come first. */
 __attribute__((constructor)) static void make_safe(void) {
-  pthread_atfork(lock, unlock, unlock);
-}
-
-void cyxla__fork_safe_lock(void) {
-  lock();
-}
-
-void cyxla__fork_safe_unlock(void) {
-  unlock();
+  pthread_atfork(cyxla__fork_safe_lock, cyxla__fork_safe_unlock, cyxla__fork_safe_unlock);
 }
 
 bool cyxla__fork_lock_take(cyxla__fork_lock *lock) {
