@@ -85,12 +85,15 @@ int32_t cyxla__object_open(cyxla__span bytes, uint16_t machine, cyxla__object *o
   return CYXLA_OK;
 }
 
+/* Finds one of the records of a table of symbols or relocations. */
+static bool find_item(const cyxla__section *table, uint64_t index, cyxla__span *out_record) {
+  return cyxla__span_part(table->contents, index * CYXLA__ITEM_SIZE, CYXLA__ITEM_SIZE, out_record);
+}
+
 bool cyxla__section_symbol(const cyxla__section *symbols, uint32_t index,
                            cyxla__symbol *out_symbol) {
   cyxla__span record;
-  if (!cyxla__span_part(symbols->contents, (uint64_t)index * CYXLA__ITEM_SIZE, CYXLA__ITEM_SIZE,
-                        &record))
-    return false;
+  if (!find_item(symbols, index, &record)) return false;
   const uint8_t info = (uint8_t)load(record, 4, 1);
   *out_symbol = (cyxla__symbol){
       .name = (uint32_t)load(record, 0, 4),
@@ -106,9 +109,7 @@ bool cyxla__section_symbol(const cyxla__section *symbols, uint32_t index,
 bool cyxla__section_relocation(const cyxla__section *relocations, size_t index,
                                cyxla__relocation *out_relocation) {
   cyxla__span record;
-  if (!cyxla__span_part(relocations->contents, (uint64_t)index * CYXLA__ITEM_SIZE, CYXLA__ITEM_SIZE,
-                        &record))
-    return false;
+  if (!find_item(relocations, index, &record)) return false;
   *out_relocation = (cyxla__relocation){
       .offset = load(record, 0, 8),
       .type = (uint32_t)load(record, 8, 4),
